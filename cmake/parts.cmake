@@ -1,0 +1,12 @@
+# hibernate_part(NAME LINKS target...): the static library of src/NAME/*.cpp.
+function(hibernate_part name)
+    cmake_parse_arguments(PART "" "" "LINKS" ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+    if(sources)
+        add_library(hibernate_${name} STATIC ${sources})
+        target_link_libraries(hibernate_${name} PUBLIC ${PART_LINKS} PRIVATE hibernate_flags)
+    else()
+        add_library(hibernate_${name} INTERFACE)
+        target_link_libraries(hibernate_${name} INTERFACE ${PART_LINKS})
+    endif()
+endfunction()

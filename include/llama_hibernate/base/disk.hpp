@@ -1,0 +1,85 @@
+#pragma once
+// The one seam between us and the file system: what the store does to disks, as an interface, so
+// that a test can make any of it fail, or keep it all in memory.
+//
+// No operation follows a symbolic link in the last component of a path, and whatever is created is
+// private from its first instant: directories 0700, files 0600. Failure is an error_code; nothing
+// throws, and nothing here logs. All calls block: they belong on the disk thread, or before
+// serving.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+
+namespace hibernate {
+
+using boost::system::error_code;
+template <typename T>
+using io_result = boost::system::result<T>; ///< a T, or the error_code of what the system refused
+
+struct file_entry {
+    std::string name;
+    std::uint64_t bytes = 0;
+    bool regular = false; ///< neither a directory nor a link nor anything else
+};
+
+/// An exclusive lock (flock) on a file; released when destroyed, and by the kernel when we die.
+class file_lock {
+public:
+    virtual ~file_lock() = default;
+};
+
+class disk {
+public:
+    virtual ~disk() = default;
+
+    /// Creates the directory and its missing parents; one that is there already is made 0700 when
+    /// it is ours and fails with not_a_directory when it is something else.
+    virtual error_code create_private_directory(const std::filesystem::path& directory) = 0;
+
+    /// An error unless a file can be created in the directory right now.
+    virtual error_code check_writable(const std::filesystem::path& directory) = 0;
+
+    virtual io_result<std::vector<file_entry>> list(const std::filesystem::path& directory) = 0;
+    virtual io_result<std::uint64_t> size(const std::filesystem::path& file) = 0;
+    virtual io_result<std::uint64_t> free_space(const std::filesystem::path& directory) = 0;
+
+    /// At most max_bytes from offset on; less only at the end of the file.
+    virtual io_result<std::string>
+    read(const std::filesystem::path& file, std::uint64_t offset, std::size_t max_bytes) = 0;
+
+    /// Writes a new file (or over an old one), fsyncs it and renames it to its name: afterwards the
+    /// old content or the new one is there, never a part. The temporary name is file + ".tmp".
+    virtual error_code replace(const std::filesystem::path& file, std::string_view content) = 0;
+
+    virtual error_code
+    rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+    /// Makes a file that somebody else created ours alone: 0600.
+    virtual error_code make_private(const std::filesystem::path& file) = 0;
+    virtual error_code remove(const std::filesystem::path& file) = 0; ///< no error if it is gone
+
+    /// Until the file's data, and the directory's names, are on the medium.
+    virtual error_code sync_file(const std::filesystem::path& file) = 0;
+    virtual error_code sync_directory(const std::filesystem::path& directory) = 0;
+
+    /// XXH3-128 of the whole file, in hex.
+    virtual io_result<std::string> checksum(const std::filesystem::path& file) = 0;
+
+    /// Null (and no error) if somebody else holds the lock. Creates the file.
+    virtual io_result<std::unique_ptr<file_lock>> try_lock(const std::filesystem::path& file) = 0;
+};
+
+/// The disk of this machine.
+std::unique_ptr<disk> make_real_disk();
+
+/// Distinguishes one boot of this machine from the next; empty where the system has no such id.
+std::string boot_id();
+
+} // namespace hibernate

@@ -1,0 +1,90 @@
+#pragma once
+// Our own calls to llama-server: a few small JSON requests, one connection each.
+//
+// A call never throws for what the child does; it completes with a call_failure instead. Each has a
+// deadline after which it is abandoned (which drops a save that llama-server had deferred). Only
+// one slot action may be in flight at a time: llama-server can lose the wake-up of a second one.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "llama_hibernate/llama/types.hpp"
+
+namespace hibernate::llama {
+
+/// An answer, or why there is none.
+template <typename T>
+class call_result {
+public:
+    call_result(T answer) : value_(std::move(answer)) {}
+    call_result(call_failure failure) : value_(std::move(failure)) {}
+
+    explicit operator bool() const noexcept { return std::holds_alternative<T>(value_); }
+    T& operator*() { return std::get<T>(value_); }
+    T* operator->() { return &std::get<T>(value_); }
+    const call_failure& failure() const { return std::get<call_failure>(value_); }
+
+private:
+    std::variant<T, call_failure> value_;
+};
+
+struct nothing {}; ///< the answer of a call whose success says all
+
+class client {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// api_key may be empty; api_prefix is "" or "/foo".
+    client(boost::asio::io_context& context, boost::asio::ip::tcp::endpoint server,
+        std::string api_key, std::string api_prefix);
+
+    /// GET /health: succeeds when it says 200.
+    boost::asio::awaitable<call_result<nothing>> health(time_point deadline);
+    boost::asio::awaitable<call_result<properties>> props(time_point deadline);
+
+    /// GET /slots. It wakes a sleeping server, keeps it awake, and when polled breaks its watch for
+    /// clients that have gone: once after an event, never in a loop. 501 with --no-slots.
+    boost::asio::awaitable<call_result<std::vector<slot>>> slots(time_point deadline);
+
+    /// slot must be below properties::total_slots: llama-server wraps ids around, with a 200.
+    boost::asio::awaitable<call_result<saved>> save_slot(
+        int slot, std::string file_name, time_point deadline);
+    /// A refused restore leaves the slot empty.
+    boost::asio::awaitable<call_result<restored>> restore_slot(
+        int slot, std::string file_name, time_point deadline);
+
+    /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
+    boost::asio::awaitable<call_result<nothing>> delete_stream(
+        std::string conversation_id, time_point deadline);
+
+private:
+    struct answer {
+        unsigned status = 0;
+        std::string body;
+    };
+    boost::asio::awaitable<call_result<answer>> call(
+        std::string_view method, std::string target, std::string body, time_point deadline);
+
+    boost::asio::io_context& context_;
+    boost::asio::ip::tcp::endpoint server_;
+    std::string api_key_;
+    std::string api_prefix_;
+};
+
+/// Pure readers of the bodies above; a body that is not what it should be is a call_failure.
+call_result<properties> read_properties(std::string_view body);
+call_result<std::vector<slot>> read_slots(std::string_view body);
+call_result<saved> read_saved(std::string_view body);
+call_result<restored> read_restored(std::string_view body);
+/// llama-server's own words in an error body, else the start of the body.
+std::string read_error_message(std::string_view body);
+
+} // namespace hibernate::llama

@@ -1,0 +1,50 @@
+#pragma once
+// The gate between clients and the child: it holds until every slot is restored, then it is open,
+// and from the first stop signal on it is closed.
+//
+// While it holds, every path answers 503 in llama-server's own shape. llama-swap probes /health and
+// sleeps a second after each answer that is not 200, so a /health request alone may wait here for a
+// bounded time: it passes at the moment the gate opens, or gets the 503 when its hold is over.
+
+#include <chrono>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace hibernate::proxy {
+
+class gate {
+public:
+    enum class state {
+        holding, ///< 503 with reason(); a /health request is held
+        open,    ///< requests go to the child
+        closed,  ///< 503 with reason() and Connection: close; nothing is held
+    };
+
+    gate(boost::asio::io_context& context, std::chrono::milliseconds health_hold);
+
+    void hold(std::string reason);  ///< back to holding, or another reason while holding
+    void open();                    ///< releases every held request
+    void close(std::string reason); ///< releases every held request with a 503; final
+
+    state current() const noexcept { return state_; }
+    const std::string& reason() const noexcept { return reason_; } ///< such as "restoring 2 of 5"
+
+    /// Completes as soon as the gate is not holding, or after the health hold; cancellable.
+    boost::asio::awaitable<void> wait_while_holding();
+
+private:
+    state state_ = state::holding;
+    std::string reason_ = "Loading model"; // llama-server's own words
+    std::chrono::milliseconds health_hold_;
+    // Expires never; cancelled on every change of state to wake whoever waits.
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+        boost::asio::wait_traits<std::chrono::steady_clock>,
+        boost::asio::io_context::executor_type>
+        changed_;
+};
+
+} // namespace hibernate::proxy

@@ -1,0 +1,52 @@
+#pragma once
+// What the proxy asks of its owner. The proxy itself knows nothing of slots, models or stores.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+
+namespace hibernate::proxy {
+
+/// A request as its head tells it. Views into the connection's buffers: valid during the call (and,
+/// for before_forward, until its awaitable completes).
+struct request_view {
+    std::string_view method;
+    std::string_view target; ///< raw, as the client sent it
+    std::string path; ///< as llama-server reads it: no query, percent-decoded, authority stripped
+    std::string_view query; ///< raw, without '?'
+    std::function<std::optional<std::string_view>(std::string_view name)> header; ///< first of it
+};
+
+struct refusal {
+    unsigned status = 403;
+    std::string message; ///< goes into llama-server's error shape
+    std::string type = "permission_error";
+};
+
+/// How an exchange ended, seen from the client.
+enum class outcome {
+    complete,        ///< the response was relayed to its end
+    client_gone,     ///< the client left first
+    upstream_failed, ///< the child could not be reached, or broke off
+    cut,             ///< we closed it (drain time over)
+};
+
+class hooks {
+public:
+    virtual ~hooks() = default;
+
+    /// Asked of every request whose head is valid and that the gate lets through; a refusal is
+    /// answered by the proxy, and the child never sees the request.
+    virtual std::optional<refusal> refuse(const request_view&) { return std::nullopt; }
+
+    /// Awaited before the head goes to the child; it may take its time.
+    virtual boost::asio::awaitable<void> before_forward(const request_view&) { co_return; }
+
+    /// Called exactly once for every before_forward, whatever happened.
+    virtual void after_response(const request_view&, outcome) {}
+};
+
+} // namespace hibernate::proxy

@@ -1,0 +1,104 @@
+#pragma once
+// One model's snapshots on disk, which is also the child's --slot-save-path.
+//
+//     lock                   flock'ed while a daemon uses the directory
+//     <id>.kv                the state file as llama-server wrote it; an id is 16 hex digits
+//     <id>.json              its manifest: the rename of this file is the commit
+//     <id>.json.tmp          a manifest being written
+//     staging-<pid>-<n>.kv   being written by the child
+//
+// A save goes to a staging name, is checked, renamed to <id>.kv, and then its manifest is renamed to
+// <id>.json; only then are the snapshots that it supersedes removed. So a kill at any instant leaves
+// the old snapshot or the new one, whole. A .kv without a manifest, a manifest without its .kv, and
+// staging files are leftovers of a kill: open() removes them. Files with other names are never
+// touched. Everything here blocks; it belongs on the disk thread.
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/llama/types.hpp"
+#include "llama_hibernate/store/manifest.hpp"
+
+namespace hibernate::store {
+
+/// "<model>-<hash8>": the model's file name, tamed for a file system, and a hash of its full name
+/// (path or repository), so that two models of one name keep apart. A name that the user gave
+/// (--hibernate-name) is tamed in the same way and hashed too.
+std::string directory_name(std::string_view model, std::string_view given_name);
+
+/// What is known of a file that the child has just written under a staging name.
+struct staged_save {
+    std::string staging_name;
+    int slot = 0;
+    std::uint64_t tokens = 0; ///< n_saved
+    std::uint64_t bytes = 0;  ///< n_written
+    std::string reason;
+    store::signature signature;
+    std::string model_name;
+};
+
+/// A snapshot that is there, whole as far as its size and header tell.
+struct snapshot {
+    store::manifest manifest;
+    std::string file_name; ///< "<id>.kv", as the child takes it
+};
+
+/// The outcome of a publication: the new snapshot, or why there is none (the old ones are still
+/// there), and what it superseded.
+struct publication {
+    std::optional<snapshot> published;
+    std::string problem;
+    std::vector<std::string> superseded_ids;
+};
+
+class model_directory {
+public:
+    /// Creates the directory (0700), takes its lock and clears leftovers. Fails with the system's
+    /// error when that is not possible, and with errc::resource_unavailable_try_again while another
+    /// process holds the lock.
+    static io_result<std::unique_ptr<model_directory>> open(
+        disk& disk, const std::filesystem::path& root, const std::string& name);
+
+    const std::filesystem::path& path() const noexcept { return path_; }
+
+    /// Every committed snapshot. One whose manifest cannot be read, whose file is missing or has
+    /// another size, or that was never synced before the machine rebooted, is left out with a log
+    /// line; it never stops a start.
+    std::vector<snapshot> snapshots();
+
+    /// A name for the child to save to that nothing else uses.
+    std::string new_staging_name();
+
+    /// Checks the staged file (tokens > 0, size as written, readable head with the same token
+    /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
+    /// prefix of the new ones, or equal to them. An empty save replaces nothing. If the check or
+    /// any step fails the staging file is removed.
+    publication publish(const staged_save& save, wall_time now);
+
+    /// Computes the checksum, syncs the file and its directory, and says so in the manifest.
+    error_code make_durable(const std::string& id);
+
+    /// Notes a restore in the manifest: uses and last_used.
+    error_code note_restored(const std::string& id, wall_time now);
+
+    error_code remove(const std::string& id);
+    void discard_staging(const std::string& staging_name);
+
+private:
+    model_directory(disk& disk, std::filesystem::path path, std::unique_ptr<file_lock> lock);
+
+    disk& disk_;
+    std::filesystem::path path_;
+    std::unique_ptr<file_lock> lock_;
+    std::atomic<unsigned> next_staging_{0};
+};
+
+} // namespace hibernate::store

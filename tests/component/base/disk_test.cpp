@@ -1,0 +1,106 @@
+#include "llama_hibernate/base/disk.hpp"
+
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catch.hpp"
+
+using namespace hibernate;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct scratch {
+    fs::path path;
+    scratch() {
+        auto name = (fs::temp_directory_path() / "hibernate-disk-XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~scratch() { fs::remove_all(path); }
+};
+
+mode_t mode_of(const fs::path& path) {
+    struct stat about {};
+    REQUIRE(lstat(path.c_str(), &about) == 0);
+    return about.st_mode & 07777;
+}
+
+} // namespace
+
+TEST_CASE("what the disk creates is private from the start, whatever the umask") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    const auto old_mask = umask(0);
+    REQUIRE_FALSE(disk->create_private_directory(dir.path / "a" / "b"));
+    REQUIRE_FALSE(disk->replace(dir.path / "a" / "b" / "file", "content"));
+    umask(old_mask);
+    CHECK(mode_of(dir.path / "a") == 0700);
+    CHECK(mode_of(dir.path / "a" / "b") == 0700);
+    CHECK(mode_of(dir.path / "a" / "b" / "file") == 0600);
+    CHECK(*disk->read(dir.path / "a" / "b" / "file", 0, 100) == "content");
+}
+
+TEST_CASE("replace leaves one whole file and no temporary one") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    REQUIRE_FALSE(disk->replace(dir.path / "file", "old"));
+    REQUIRE_FALSE(disk->replace(dir.path / "file", "new content"));
+    CHECK(*disk->read(dir.path / "file", 0, 100) == "new content");
+    CHECK(disk->list(dir.path)->size() == 1);
+
+    SECTION("also when the temporary name is taken by a link to somewhere else") {
+        std::ofstream(dir.path / "victim") << "untouched";
+        fs::create_symlink(dir.path / "victim", dir.path / "file.tmp");
+        REQUIRE_FALSE(disk->replace(dir.path / "file", "third"));
+        CHECK(*disk->read(dir.path / "victim", 0, 100) == "untouched");
+    }
+    SECTION("a directory that is gone is an error, not a crash") {
+        CHECK(disk->replace(dir.path / "gone" / "file", "x"));
+    }
+}
+
+TEST_CASE("links are not followed") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    std::ofstream(dir.path / "target") << "secret";
+    fs::create_symlink(dir.path / "target", dir.path / "link");
+    CHECK_FALSE(disk->read(dir.path / "link", 0, 10));
+    CHECK_FALSE(disk->size(dir.path / "link"));
+    CHECK_FALSE(disk->checksum(dir.path / "link"));
+    for (const auto& entry : *disk->list(dir.path)) {
+        CHECK(entry.regular == (entry.name == "target"));
+    }
+}
+
+TEST_CASE("a read is bounded by the file, not by what was asked for") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    std::ofstream(dir.path / "file") << "0123456789";
+    CHECK(*disk->read(dir.path / "file", 3, 4) == "3456");
+    CHECK(*disk->read(dir.path / "file", 8, std::size_t{1} << 40) == "89");
+    CHECK(disk->read(dir.path / "file", 50, 4)->empty());
+}
+
+TEST_CASE("a lock is held by one and free again when it is dropped") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    auto first = disk->try_lock(dir.path / "lock");
+    REQUIRE(first);
+    REQUIRE(*first);
+    auto second = disk->try_lock(dir.path / "lock");
+    REQUIRE(second);
+    CHECK(*second == nullptr);
+    first->reset();
+    auto third = disk->try_lock(dir.path / "lock");
+    REQUIRE(third);
+    CHECK(*third);
+}
+
+TEST_CASE("the checksum is XXH3-128") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    std::ofstream(dir.path / "empty");
+    CHECK(*disk->checksum(dir.path / "empty") == "99aa06d3014798d86001c324468d497f");
+}
