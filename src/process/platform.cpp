@@ -1,0 +1,83 @@
+#include "platform.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+#if defined(__linux__) && !defined(HIBERNATE_PORTABLE)
+#define HIBERNATE_LINUX 1
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace hibernate::process::platform {
+
+namespace {
+
+[[maybe_unused]] bool mark_each_descriptor() noexcept {
+    const long highest = sysconf(_SC_OPEN_MAX);
+    for (int descriptor = STDERR_FILENO + 1; descriptor < highest; ++descriptor) {
+        const int flags = fcntl(descriptor, F_GETFD);
+        if (flags >= 0) {
+            fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+#if defined(HIBERNATE_LINUX)
+
+bool die_with_parent(pid_t parent) noexcept {
+    // The parent may have died before the call; then no signal would ever come.
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
+}
+
+bool close_descriptors_on_exec() noexcept {
+#if defined(SYS_close_range)
+    constexpr unsigned on_exec = 1U << 2; // CLOSE_RANGE_CLOEXEC
+    // On exec, not now: the launcher reports a failed exec through one of them.
+    if (syscall(SYS_close_range, STDERR_FILENO + 1U, ~0U, on_exec) == 0) {
+        return true;
+    }
+#endif
+    return mark_each_descriptor(); // kernels before 5.11
+}
+
+int watch_exit(pid_t process) noexcept {
+#if defined(SYS_pidfd_open)
+    return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+#else
+    return -1;
+#endif
+}
+
+#else
+
+bool die_with_parent(pid_t parent) noexcept {
+    return getppid() == parent;
+}
+bool close_descriptors_on_exec() noexcept {
+    return mark_each_descriptor();
+}
+int watch_exit(pid_t) noexcept {
+    return -1;
+}
+
+#endif
+
+boost::asio::awaitable<void> pause_between_polls() {
+    constexpr auto pause = std::chrono::milliseconds(20);
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, pause);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+}
+
+} // namespace hibernate::process::platform
