@@ -1,1 +1,85 @@
-int main() { return 0; }
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "llama_hibernate/app/daemon.hpp"
+#include "llama_hibernate/app/find_server.hpp"
+#include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/llama/server_args.hpp"
+#include "llama_hibernate/process/child.hpp"
+
+extern char** environ;
+
+namespace hibernate {
+
+namespace {
+
+llama::environment_map read_environment() {
+    llama::environment_map environment;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string text = *entry;
+        if (const auto equals = text.find('='); equals != std::string::npos) {
+            environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+        }
+    }
+    return environment;
+}
+
+/// For the arguments that make llama-server print something and exit: it takes our place.
+int become_server(
+    const std::string& program,
+    const std::vector<std::string>& arguments,
+    const llama::environment_map& environment) {
+    process::command command{program, arguments, llama::child_environment(environment)};
+    const auto why = process::execute_in_place(command);
+    throw startup_error(
+        fmt::format("cannot start {}: {}", program, why.message()),
+        process::launch_failure_status(why));
+}
+
+int run(const std::vector<std::string>& arguments) {
+    const auto environment = read_environment();
+    const auto options = app::read_options(arguments, environment);
+    if (options.mode == app::mode::help) {
+        std::fputs(app::help_text().c_str(), stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.mode == app::mode::version) {
+        std::puts("llama-hibernate " HIBERNATE_VERSION);
+        return EXIT_SUCCESS;
+    }
+    log::set_level(options.log_level);
+    for (const auto& remark : options.remarks) {
+        log::warning("{}", remark);
+    }
+
+    const auto server_args = llama::read_server_args(options.server_arguments, environment);
+    const auto program = app::find_server(options.server, environment);
+    if (server_args.prints_and_exits) {
+        return become_server(program, options.server_arguments, environment);
+    }
+    return app::daemon(options, server_args, environment, program).run();
+}
+
+} // namespace
+
+} // namespace hibernate
+
+int main(int argc, char** argv) {
+    try {
+        return hibernate::run({argv + 1, argv + argc});
+    } catch (const hibernate::startup_error& error) {
+        std::fprintf(stderr, "llama-hibernate: %s\n", error.what());
+        return error.status();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "llama-hibernate: %s\n", error.what());
+        return hibernate::exit_status::failure;
+    }
+}

@@ -1,12 +1,13 @@
 #pragma once
 // Our own options: command line (--hibernate-NAME) over environment (LLAMA_HIBERNATE_NAME) over
-// configuration file (NAME) over default. One table in options.cpp holds them all.
+// configuration file (NAME) over default. One table (option_table.cpp) holds them all.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "llama_hibernate/base/log.hpp"
@@ -25,7 +26,7 @@ struct options {
 
     std::filesystem::path root; ///< --hibernate-dir
     std::string name;           ///< --hibernate-name
-    std::string server;         ///< --hibernate-server, or SERVER; a name or a path, empty: look for it
+    std::string server; ///< --hibernate-server, or SERVER; a name or a path, empty: look for it
     std::chrono::milliseconds stop_budget{8'000};
     std::chrono::milliseconds drain{1'000};
     bool restore = true; ///< --hibernate-restore slots|none
@@ -37,14 +38,23 @@ struct options {
     log::level log_level = log::level::info;
 
     std::vector<std::string> server_arguments; ///< everything that is not ours, in order
+
+    /// Sentences for the log: what the user set and nobody reads (a misspelled variable of ours).
+    std::vector<std::string> remarks;
 };
 
+inline constexpr std::string_view system_configuration_file = "/etc/llama-hibernate/config.json";
+
 /// arguments are those after argv[0]. Throws startup_error (status 2) with one sentence: which
-/// option, what was read, what is allowed; for an unknown option, the nearest right name. A
-/// configuration file that was named and cannot be read is an error, a default one that is not there
-/// is none.
+/// option, what was read, what is allowed; for an unknown option, the nearest right name.
+///
+/// The configuration file is the one that was named (--hibernate-config or its variable), else the
+/// user's own (in $XDG_CONFIG_HOME or ~/.config), else system_file. One that was named and is not
+/// there is an error, and so is any that cannot be read.
 options read_options(
-    const std::vector<std::string>& arguments, const llama::environment_map& environment);
+    const std::vector<std::string>& arguments,
+    const llama::environment_map& environment,
+    const std::filesystem::path& system_file = system_configuration_file);
 
 /// The text of --help: usage, every option with its default, environment and file names.
 std::string help_text();

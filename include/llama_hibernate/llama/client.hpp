@@ -29,7 +29,9 @@ public:
 
     explicit operator bool() const noexcept { return std::holds_alternative<T>(value_); }
     T& operator*() { return std::get<T>(value_); }
+    const T& operator*() const { return std::get<T>(value_); }
     T* operator->() { return &std::get<T>(value_); }
+    const T* operator->() const { return &std::get<T>(value_); }
     const call_failure& failure() const { return std::get<call_failure>(value_); }
 
 private:

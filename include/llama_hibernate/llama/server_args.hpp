@@ -1,7 +1,7 @@
 #pragma once
 // llama-server's arguments, as far as we must read them: exact known names and their LLAMA_ARG_*
-// twins, all in one table (server_args.cpp). The command line wins over the environment, the last of
-// repeated arguments over the earlier ones. The arity of an argument that is not in the table is
+// twins, all in one table (server_args.cpp). The command line wins over the environment, the last
+// of repeated arguments over the earlier ones. The arity of an argument that is not in the table is
 // never guessed: it is passed on, byte for byte and in order.
 
 #include <map>
@@ -17,27 +17,32 @@ using environment_map = std::map<std::string, std::string>;
 struct server_args {
     // What we take over from llama-server; empty or none where the user said nothing.
     std::vector<std::string> hosts; ///< --host, split at commas
-    std::optional<int> port;
+    std::optional<int>
+        port; ///< 0: any that is free; a preset (--gpt-oss-20b-default) sets one, too
     bool reuse_port = false;
     std::string ssl_key_file;
     std::string ssl_cert_file;
     std::string slot_save_path;
 
     // What we must know for our own calls.
-    std::vector<std::string> api_keys; ///< --api-key and the lines of --api-key-file
-    std::string api_prefix;            ///< "" or "/foo", no trailing slash
+    std::vector<std::string>
+        api_keys; ///< --api-key and the lines of --api-key-file, all that count
+    /// What stands before every path, as given: "" or "/foo". After "/foo/" llama-server serves
+    /// "/foo//health", so it is not tidied up.
+    std::string api_prefix;
 
     /// The model as the user named it (-m, -hf, -mu, -dr, --gpt-oss-20b-default ...); empty: none,
     /// which makes llama-server a router.
     std::string model;
-    std::string model_path; ///< when it was named by a path (-m), else empty
+    std::string model_path;        ///< the same when it was named by a path (-m), else empty
     bool prints_and_exits = false; ///< --help, --version, --list-devices ...
 
     std::optional<int> parallel; ///< -np; none when automatic (absent or negative)
-    bool kv_unified = false; ///< --kv-unified, or implied by an automatic -np
+    bool kv_unified = false;     ///< --kv-unified, or implied by an automatic -np
 
     /// Everything that changes what a saved slot means, by its canonical name without dashes
-    /// ("cache-type-k" -> "q8_0", "lora" -> "a.gguf"), given values only, files by name.
+    /// ("cache-type-k" -> "q8_0", "lora" -> "a.gguf"), files by name. Spellings that llama-server
+    /// treats alike are one, and a value that is llama-server's default is left out.
     std::map<std::string, std::string> state_options;
 
     /// All of the user's arguments without the ones that we own for the child (--host, --port,
@@ -49,17 +54,17 @@ struct server_args {
 };
 
 /// Throws startup_error for a value that we need and cannot read (a port that is no number, a key
-/// file that cannot be read).
-server_args read_server_args(
-    const std::vector<std::string>& arguments, const environment_map& environment);
+/// file that cannot be read, a last argument without its value). Reads the key files.
+server_args
+read_server_args(const std::vector<std::string>& arguments, const environment_map& environment);
 
 /// The child's arguments: passed_on, then --host 127.0.0.1 --port N, and --slot-save-path DIR
 /// unless it is empty.
-std::vector<std::string> child_arguments(
-    const server_args& args, int port, const std::string& slot_save_path);
+std::vector<std::string>
+child_arguments(const server_args& args, int port, const std::string& slot_save_path);
 
-/// The child's environment: ours without LLAMA_HIBERNATE_*, without the LLAMA_ARG_* twins of what we
-/// own, and without LLAMA_SERVER_ROUTER_PORT and LLAMA_SERVER_CHILD_MODE; as "NAME=value".
+/// The child's environment: ours without LLAMA_HIBERNATE_*, without the LLAMA_ARG_* twins of what
+/// we own, and without LLAMA_SERVER_ROUTER_PORT and LLAMA_SERVER_CHILD_MODE; as "NAME=value".
 std::vector<std::string> child_environment(const environment_map& environment);
 
 } // namespace hibernate::llama

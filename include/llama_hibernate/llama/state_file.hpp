@@ -1,15 +1,18 @@
 #pragma once
 // The file that llama-server writes for a slot, as far as we read it. Little-endian:
 //
-//     u32 magic 0x67677371, u32 version, i32 n_words, i32 words[n_words], then the KV state
-//     words: plain tokens (older builds), or -1, u32 1, u32 n_tokens, tokens, media...
+//     u32 magic 0x67677371, u32 version, u32 n_words, i32 words[n_words], then the KV state
+//     words: plain tokens (older builds), or -1, u32 1, u32 n_tokens, tokens, u32 n_media, media...
 //
-// llama-server aborts on some truncated files and restores others with 200, so nothing is offered to
-// it that was not checked here first. Sizes in the file are hostile until compared with its length.
+// llama-server aborts on some truncated files and restores others with 200, so nothing is offered
+// to it that was not checked here first. Sizes in the file are hostile until compared with its
+// length. Only the head is read, 12 + 4 * n_words bytes; the KV state may be gigabytes.
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
@@ -20,6 +23,8 @@ namespace hibernate::llama {
 struct state_file_head {
     std::uint32_t version = 0;
     std::vector<token> tokens; ///< -1 marks a media position
+    /// What stands at the media positions, as the file has it and not decoded; empty without media.
+    std::vector<std::int32_t> media;
 };
 
 /// The head of a state file, or why it is not one.
@@ -31,5 +36,10 @@ state_file_reading read_state_file_head(disk& disk, const std::filesystem::path&
 
 /// The same from bytes in memory: the start of a file and the length of the whole.
 state_file_reading parse_state_file_head(std::string_view start, std::uint64_t file_bytes);
+
+/// Whether the tokens of earlier are a prefix of those of later, or equal to them. Positions of
+/// media count as equal only when all the media of both are, because a token does not tell them
+/// apart: so a conversation with an image that gains another image continues nothing.
+bool continues(const state_file_head& later, const state_file_head& earlier);
 
 } // namespace hibernate::llama

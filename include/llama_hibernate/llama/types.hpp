@@ -14,6 +14,7 @@ using token = std::int32_t;
 /// From GET /props.
 struct properties {
     int total_slots = 0;
+    std::uint64_t context_size = 0; ///< tokens of one slot (default_generation_settings.n_ctx)
     std::string model_path;
     std::string build; ///< build_info, such as "b11669-Debian"
     bool is_sleeping = false;

@@ -7,12 +7,12 @@
 // bounded time: it passes at the moment the gate opens, or gets the 503 when its hold is over.
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 namespace hibernate::proxy {
 
@@ -25,6 +25,9 @@ public:
     };
 
     gate(boost::asio::io_context& context, std::chrono::milliseconds health_hold);
+    ~gate();
+    gate(const gate&) = delete;
+    gate& operator=(const gate&) = delete;
 
     void hold(std::string reason);  ///< back to holding, or another reason while holding
     void open();                    ///< releases every held request
@@ -36,15 +39,18 @@ public:
     /// Completes as soon as the gate is not holding, or after the health hold; cancellable.
     boost::asio::awaitable<void> wait_while_holding();
 
+    /// Called once, when the gate closes; one observer, null for none.
+    void on_close(std::function<void()> observer) { on_close_ = std::move(observer); }
+
 private:
+    struct waiters;
+
     state state_ = state::holding;
     std::string reason_ = "Loading model"; // llama-server's own words
+    boost::asio::io_context& context_;
     std::chrono::milliseconds health_hold_;
-    // Expires never; cancelled on every change of state to wake whoever waits.
-    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-        boost::asio::wait_traits<std::chrono::steady_clock>,
-        boost::asio::io_context::executor_type>
-        changed_;
+    std::function<void()> on_close_;
+    std::shared_ptr<waiters> waiters_; // shared: a suspended waiter may be destroyed after the gate
 };
 
 } // namespace hibernate::proxy

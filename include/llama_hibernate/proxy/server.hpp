@@ -1,8 +1,10 @@
 #pragma once
-// The proxy as its owner sees it: listeners, the connections they accepted, and the child's address.
+// The proxy as its owner sees it: listeners, the connections they accepted, and the child's
+// address.
 //
-// One thread: every call belongs on the io_context's thread. Bodies are relayed as raw bytes through
-// one fixed buffer per direction; nothing is buffered whole, and there is no total time limit.
+// One thread: every call belongs on the io_context's thread. Bodies are relayed as raw bytes
+// through one fixed buffer per direction; nothing is buffered whole, and there is no total time
+// limit.
 
 #include <chrono>
 #include <cstddef>
@@ -33,10 +35,10 @@ struct server_settings {
     bool reuse_port = false;
     std::string tls_key_file; ///< PEM; TLS is on when both are given
     std::string tls_certificate_file;
-    std::string health_path = "/health"; ///< with the API prefix; "/v1" + it is the other one
+    std::string health_path = "/health"; ///< with the API prefix; ".../v1/health" counts as well
 
-    std::size_t max_connections = 1024; ///< beyond it a client gets 503
-    std::size_t head_limit = 64 * 1024; ///< bytes; beyond it 431
+    std::size_t max_connections = 1024;              ///< beyond it a client gets 503
+    std::size_t head_limit = 64 * 1024;              ///< bytes; beyond it 431
     std::chrono::milliseconds head_deadline{30'000}; ///< for a whole head, once its first byte came
     std::chrono::milliseconds idle_timeout{120'000}; ///< llama-swap keeps connections for 90 s
     half_close on_half_close = half_close::abort;

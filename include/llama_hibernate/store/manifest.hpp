@@ -1,12 +1,14 @@
 #pragma once
-// The manifest of a snapshot: <id>.json beside <id>.kv, JSON, versioned. Its rename is the commit of
-// the snapshot. It holds no text and no token ids. Unknown fields are kept when it is written again.
+// The manifest of a snapshot: <id>.json beside <id>.kv, JSON, versioned. Its rename is the commit
+// of the snapshot. It holds no text and no token ids. Unknown fields are kept when it is written
+// again.
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "llama_hibernate/store/signature.hpp"
 
@@ -22,10 +24,10 @@ struct manifest {
     std::uint64_t bytes = 0;
     std::uint32_t state_version = 0; ///< of the state file
     wall_time created{};
-    wall_time last_used{}; ///< saved or restored
+    wall_time last_used{};  ///< saved or restored
     std::uint64_t uses = 0; ///< times restored
-    std::string reason; ///< of the save: "stop"
-    int slot = 0; ///< it was saved from
+    std::string reason;     ///< of the save: "stop"
+    int slot = 0;           ///< it was saved from
 
     /// XXH3-128 of the state file; empty until it was computed, which a save on stop does last.
     std::string checksum;
@@ -33,12 +35,19 @@ struct manifest {
     bool synced = false;
     std::string boot_id;
 
-    std::string unknown_fields; ///< a JSON object: what a later version wrote and we do not know
+    /// The snapshots whose tokens are a prefix of this one's. They are removed once this manifest
+    /// is committed; the list is for whoever has to finish that after a kill. Ids are never reused.
+    std::vector<std::string> supersedes;
+
+    /// A JSON object of what the reader did not know, which is written again; empty if there was
+    /// nothing.
+    std::string unknown_fields;
 };
 
 std::string write_manifest(const manifest& what);
 
-/// The manifest, or one sentence on why the text is none.
+/// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
+/// field of format 1 has to be there, with its type and within its range.
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;
@@ -47,5 +56,8 @@ manifest_reading read_manifest(std::string_view json);
 
 /// Whether a name is <16 hex digits> + extension (".kv", ".json").
 bool is_snapshot_name(std::string_view name, std::string_view extension);
+
+/// Whether it is 16 lower-case hex digits.
+bool is_snapshot_id(std::string_view text);
 
 } // namespace hibernate::store

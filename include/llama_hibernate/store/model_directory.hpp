@@ -7,17 +7,18 @@
 //     <id>.json.tmp          a manifest being written
 //     staging-<pid>-<n>.kv   being written by the child
 //
-// A save goes to a staging name, is checked, renamed to <id>.kv, and then its manifest is renamed to
-// <id>.json; only then are the snapshots that it supersedes removed. So a kill at any instant leaves
-// the old snapshot or the new one, whole. A .kv without a manifest, a manifest without its .kv, and
-// staging files are leftovers of a kill: open() removes them. Files with other names are never
-// touched. Everything here blocks; it belongs on the disk thread.
+// A save goes to a staging name, is checked, renamed to <id>.kv, and then its manifest is renamed
+// to <id>.json; only then are the snapshots that it supersedes removed. So a kill at any instant
+// leaves the old snapshot or the new one, whole. A .kv without a manifest, a manifest without its
+// .kv, staging files, and superseded snapshots are leftovers of a kill: open() removes them. Files
+// with other names are never touched, nothing here follows a symbolic link in the directory, and
+// names of ours that are links are removed or left out, never read. Everything here blocks, except
+// new_staging_name(); it belongs on the disk thread, one call at a time.
 
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,7 +32,8 @@ namespace hibernate::store {
 
 /// "<model>-<hash8>": the model's file name, tamed for a file system, and a hash of its full name
 /// (path or repository), so that two models of one name keep apart. A name that the user gave
-/// (--hibernate-name) is tamed in the same way and hashed too.
+/// (--hibernate-name) is tamed in the same way and hashed too. At most 80 bytes of letters, digits,
+/// "-", "." and "_", whatever the names hold.
 std::string directory_name(std::string_view model, std::string_view given_name);
 
 /// What is known of a file that the child has just written under a staging name.
@@ -43,6 +45,9 @@ struct staged_save {
     std::string reason;
     store::signature signature;
     std::string model_name;
+    /// Sync and hash before the commit, so that even a power cut leaves the old snapshot or the new
+    /// one. Without it the commit is quick, and make_durable() is to follow.
+    bool durable = false;
 };
 
 /// A snapshot that is there, whole as far as its size and header tell.
@@ -64,8 +69,8 @@ public:
     /// Creates the directory (0700), takes its lock and clears leftovers. Fails with the system's
     /// error when that is not possible, and with errc::resource_unavailable_try_again while another
     /// process holds the lock.
-    static io_result<std::unique_ptr<model_directory>> open(
-        disk& disk, const std::filesystem::path& root, const std::string& name);
+    static io_result<std::unique_ptr<model_directory>>
+    open(disk& disk, const std::filesystem::path& root, const std::string& name);
 
     const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -80,7 +85,7 @@ public:
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
     /// prefix of the new ones, or equal to them. An empty save replaces nothing. If the check or
-    /// any step fails the staging file is removed.
+    /// any step fails the staging file is removed, and the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);
 
     /// Computes the checksum, syncs the file and its directory, and says so in the manifest.
@@ -89,16 +94,24 @@ public:
     /// Notes a restore in the manifest: uses and last_used.
     error_code note_restored(const std::string& id, wall_time now);
 
+    /// Reads a whole snapshot and compares it with its checksum, where it has one. Empty if it is
+    /// what was saved, else a clause on what is wrong with it.
+    std::string verify(const std::string& id);
+
+    /// No error if it is not there.
     error_code remove(const std::string& id);
     void discard_staging(const std::string& staging_name);
 
 private:
     model_directory(disk& disk, std::filesystem::path path, std::unique_ptr<file_lock> lock);
 
+    error_code clear_leftovers();
+    void finish_publications();
+
     disk& disk_;
     std::filesystem::path path_;
     std::unique_ptr<file_lock> lock_;
-    std::atomic<unsigned> next_staging_{0};
+    std::atomic<unsigned> next_staging_;
 };
 
 } // namespace hibernate::store

@@ -1,0 +1,108 @@
+#pragma once
+// The daemon: performs what the life cycle decides. Wiring only; the decisions are in keeper, the
+// work is in restoring, saving, the proxy and the child.
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "llama_hibernate/app/child_facts.hpp"
+#include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/app/request_hooks.hpp"
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/keeper/lifecycle.hpp"
+#include "llama_hibernate/llama/client.hpp"
+#include "llama_hibernate/llama/server_args.hpp"
+#include "llama_hibernate/process/child.hpp"
+#include "llama_hibernate/proxy/gate.hpp"
+#include "llama_hibernate/proxy/server.hpp"
+#include "llama_hibernate/store/model_directory.hpp"
+
+namespace hibernate::app {
+
+class daemon {
+public:
+    /// program is llama-server's path. Everything is copied.
+    daemon(
+        options options,
+        llama::server_args args,
+        llama::environment_map environment,
+        std::string program);
+    ~daemon();
+
+    /// Serves until it is stopped or the child dies; returns the status to exit with. Throws
+    /// startup_error when the start cannot succeed. Call it once, on the main thread: the child
+    /// dies with the thread that started it.
+    int run();
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    // Start-up, in order.
+    boost::asio::awaitable<void> start_up();
+    boost::asio::awaitable<void> bind_listeners();
+    boost::asio::awaitable<void> open_store();
+
+    // Events in, actions out.
+    boost::asio::awaitable<void> watch_signals();
+    void dispatch(const keeper::event& happened);
+    void perform(keeper::action what);
+
+    // One method for each action that takes time; each ends by an event.
+    boost::asio::awaitable<void> live_child();
+    boost::asio::awaitable<void> watch_health(int life);
+    boost::asio::awaitable<void> start_child_later();
+    boost::asio::awaitable<void> restore(int life);
+    boost::asio::awaitable<void> drain();
+    boost::asio::awaitable<void> save();
+    boost::asio::awaitable<void> interrupt_child();
+    boost::asio::awaitable<void> finish();
+
+    boost::asio::awaitable<std::optional<child_facts>> learn_facts(clock::time_point deadline);
+    boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
+    boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
+    void note_restored(std::vector<std::string> ids);
+    void spawn(boost::asio::awaitable<void> task);
+    void leave();
+    clock::time_point save_deadline() const;
+
+    options options_;
+    llama::server_args args_;
+    llama::environment_map environment_;
+    std::string program_;
+
+    boost::asio::io_context context_;
+    boost::asio::signal_set signals_;
+    disk_thread disk_thread_;
+    std::unique_ptr<disk> disk_;
+    std::unique_ptr<store::model_directory> directory_; ///< none: serving without saving
+
+    request_hooks hooks_;
+    proxy::gate gate_;
+    proxy::server server_;
+
+    keeper::lifecycle lifecycle_;
+    bool life_begun_ = false; ///< start-up is over
+    int life_ = 0;            ///< which of the child's lives this is: late news of others is void
+    std::optional<process::child> child_;
+    std::shared_ptr<llama::client> client_;
+    std::optional<child_facts> facts_; ///< none until the child was understood
+    bool abandon_ = false;             ///< no further restore or save is started
+
+    clock::time_point started_;
+    clock::time_point first_stop_;    ///< when the first stop signal came
+    clock::time_point stop_deadline_; ///< when we must be gone
+    std::vector<std::string> not_durable_ids_;
+    bool disk_is_late_ = false; ///< the disk thread was still busy when the budget was over
+    std::exception_ptr failure_;
+};
+
+} // namespace hibernate::app

@@ -1,0 +1,31 @@
+#pragma once
+// What the daemon wants to know of, or to keep from, the requests that pass through the proxy.
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "llama_hibernate/proxy/hooks.hpp"
+
+namespace hibernate::app {
+
+class request_hooks final : public proxy::hooks {
+public:
+    /// With slot_actions_allowed, POST /slots/... passes: the user gave --slot-save-path.
+    request_hooks(std::string api_prefix, bool slot_actions_allowed);
+
+    std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
+    boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
+    void after_response(const proxy::request_view& request, proxy::outcome how) override;
+
+    /// Conversation ids of resumable streams that may still run in the child: their clients left
+    /// before the end. They outlive their clients and would keep the child from stopping.
+    std::vector<std::string> take_open_streams();
+
+private:
+    std::string slots_path_; ///< "/slots/", with the API prefix
+    bool slot_actions_allowed_;
+    std::deque<std::string> open_streams_; ///< the oldest first, each once
+};
+
+} // namespace hibernate::app

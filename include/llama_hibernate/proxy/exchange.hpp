@@ -1,0 +1,100 @@
+#pragma once
+// One request forwarded to the child, and its response relayed.
+//
+// Each exchange has an upstream connection of its own. llama-server gives every kept connection one
+// of its few threads for five seconds, so kept ones could starve it; one that it is about to close
+// would lose a POST that must not be sent twice; and a new connection over loopback costs some tens
+// of microseconds. So nothing is ever sent again: there is no stale connection to fail on.
+
+#include <optional>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+
+#include "llama_hibernate/proxy/answer.hpp"
+#include "llama_hibernate/proxy/framing.hpp"
+#include "llama_hibernate/proxy/head.hpp"
+#include "llama_hibernate/proxy/hooks.hpp"
+#include "llama_hibernate/proxy/session.hpp"
+
+namespace hibernate::proxy {
+
+class exchange {
+public:
+    /// How the client's connection goes on.
+    enum class next {
+        keep,   ///< it may send another request
+        finish, ///< say that no more comes, and close when the client has read it
+        close,  ///< at once: the client has gone, or must see that the response broke off
+        reset,  ///< at once and with an error: a FIN would look like the end of the response
+        answer, ///< nothing was sent to the client yet: give it local_answer()
+    };
+
+    /// Everything outlives the exchange.
+    exchange(
+        shared_state& shared,
+        client_side& client,
+        const request_head& request,
+        const request_view& view);
+    ~exchange();
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    boost::asio::awaitable<next> run();
+
+    /// Whether the request's body was read to its end (else the client still sends it).
+    bool request_complete() const noexcept { return request_body_.done(); }
+    const answer& local_answer() const noexcept { return local_answer_; }
+
+    /// Closes the upstream connection and ends the exchange as `cut`; the caller closes the client.
+    void cut();
+
+private:
+    enum class step { ok, client_gone, upstream_failed, request_malformed, hook_failed };
+    enum class response_end {
+        complete,
+        switched,       ///< 101: the connection is a tunnel now
+        client_gone,    ///< a write to it failed
+        no_response,    ///< the child broke off before a final head, or sent none we may relay
+        broken,         ///< the child broke off after it
+        broken_unframed ///< likewise, where only the end of the connection ends the body
+    };
+
+    boost::asio::awaitable<step> start();
+    boost::asio::awaitable<step> open_upstream();
+    boost::asio::awaitable<void> send_request_body(step& end);
+    boost::asio::awaitable<response_end> relay_response();
+    boost::asio::awaitable<std::optional<response_head>> read_response();
+    boost::asio::awaitable<response_end>
+    relay_response_body(const response_head& response, std::string head, const delivery& plan);
+    boost::asio::awaitable<void> tunnel();
+    boost::asio::awaitable<void> tunnel_up();
+    boost::asio::awaitable<void> tunnel_down();
+
+    next ended(outcome how, next then);
+    next fail(unsigned status, const char* message, outcome how);
+    next conclude(response_end end);
+
+    using upstream_socket = boost::asio::
+        basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
+    shared_state& shared_;
+    client_side& client_;
+    const request_head& request_;
+    const request_view& view_;
+
+    upstream_socket upstream_;
+    boost::beast::flat_buffer from_upstream_;
+    body_scanner request_body_;
+    answer local_answer_;
+    bool owes_after_response_ = false; ///< before_forward was called, after_response not yet
+    bool cut_ = false;
+    bool response_keeps_ = false; ///< the head that the client got lets it send another request
+    bool client_written_ = false; ///< bytes of a final response may have reached the client
+};
+
+} // namespace hibernate::proxy

@@ -1,0 +1,82 @@
+#pragma once
+// What the connections of one server share, and what the parts of one connection share.
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+
+#include "llama_hibernate/proxy/client_stream.hpp"
+#include "llama_hibernate/proxy/gate.hpp"
+#include "llama_hibernate/proxy/hooks.hpp"
+#include "llama_hibernate/proxy/server.hpp"
+
+namespace hibernate::proxy {
+
+using steady_time = std::chrono::steady_clock::time_point;
+using steady_timer = boost::asio::basic_waitable_timer<
+    std::chrono::steady_clock,
+    boost::asio::wait_traits<std::chrono::steady_clock>,
+    boost::asio::io_context::executor_type>;
+
+class connection;
+
+/// Everything that outlives a single connection. Connections hold it by shared_ptr, because their
+/// coroutines may be destroyed after the server, with the io_context.
+struct shared_state {
+    shared_state(
+        boost::asio::io_context& context_, server_settings settings_, gate& gate_, hooks& hooks_);
+
+    boost::asio::io_context& context;
+    const server_settings settings;
+    proxy::gate& gate;
+    proxy::hooks* hooks; ///< null once the server is gone
+    std::optional<boost::asio::ip::tcp::endpoint> upstream;
+    std::optional<boost::asio::ssl::context> tls;
+    std::list<connection*> connections;
+
+    /// One exchange, from its head to the end of its response.
+    class exchange_count {
+    public:
+        explicit exchange_count(shared_state& of);
+        ~exchange_count();
+        exchange_count(const exchange_count&) = delete;
+        exchange_count& operator=(const exchange_count&) = delete;
+
+    private:
+        shared_state& of_;
+    };
+    std::size_t exchanges = 0;
+    steady_timer became_idle; ///< never expires; cancelled when the last exchange ends
+};
+
+/// The client's side of a connection.
+struct client_side {
+    client_side(client_socket socket, boost::asio::ssl::context* tls, std::size_t buffer_size);
+
+    client_stream stream;
+    /// What was read and not yet used: a head, a part of a body, requests that follow. Never grows.
+    boost::beast::flat_buffer buffer;
+    bool half_closed = false; ///< the client's FIN came, and it is not taken as its end
+    steady_time deadline = steady_time::max(); ///< when the server gives up on it
+
+    std::string_view unread() const noexcept;
+
+    /// Reads once, behind what is in the buffer; needs room there.
+    boost::asio::awaitable<void> read_more(boost::system::error_code& error);
+
+    /// Completes when the client has gone; meanwhile keeps what it sends early, as much as the
+    /// buffer takes. While the buffer is full, only a reset tells that it has gone.
+    boost::asio::awaitable<void> gone(half_close meaning);
+};
+
+} // namespace hibernate::proxy

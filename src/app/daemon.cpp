@@ -1,0 +1,518 @@
+#include "llama_hibernate/app/daemon.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include "llama_hibernate/app/restoring.hpp"
+#include "llama_hibernate/app/saving.hpp"
+#include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/llama/model_identity.hpp"
+
+namespace hibernate::app {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using boost::system::error_code;
+using keeper::event;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr auto bind_patience = 10s; // llama-swap's reload starts us while the old one still saves
+constexpr auto bind_pause = 100ms;
+// One stop often arrives twice at once: to the group, and passed on by a parent in that group. A
+// second one that somebody meant comes later.
+constexpr auto same_signal = 300ms;
+constexpr auto lock_pause = 50ms;
+constexpr auto health_pause = 25ms;
+constexpr auto call_limit = 2s;      // for a small question to a child that is there
+constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
+constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
+constexpr std::uint16_t default_port = 8080;
+
+proxy::server_settings make_settings(const options& options, const llama::server_args& args) {
+    proxy::server_settings settings;
+    if (!args.hosts.empty()) {
+        settings.hosts = args.hosts;
+    }
+    settings.port = static_cast<std::uint16_t>(args.port.value_or(default_port));
+    settings.reuse_port = args.reuse_port;
+    settings.tls_key_file = args.ssl_key_file;
+    settings.tls_certificate_file = args.ssl_cert_file;
+    settings.health_path = args.api_prefix + "/health";
+    settings.max_connections = options.max_connections;
+    settings.on_half_close =
+        options.half_close_keeps ? proxy::half_close::keep : proxy::half_close::abort;
+    return settings;
+}
+
+/// A loopback port that is free now. Nothing holds it until the child listens there.
+std::uint16_t find_free_port(asio::io_context& context) {
+    const asio::ip::tcp::acceptor probe(
+        context, {asio::ip::address_v4::loopback(), std::uint16_t{0}});
+    return probe.local_endpoint().port();
+}
+
+store::wall_time wall_now() {
+    return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+std::string describe(const process::exit_report& report) {
+    return report.signal != 0
+               ? fmt::format(
+                     "was killed by signal {} ({})", report.signal, strsignal(report.signal))
+               : fmt::format("exited with status {}", report.code);
+}
+
+} // namespace
+
+daemon::daemon(
+    options options,
+    llama::server_args args,
+    llama::environment_map environment,
+    std::string program)
+    : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
+      program_(std::move(program)), signals_(context_, SIGTERM, SIGINT, SIGHUP),
+      disk_thread_(context_), disk_(make_real_disk()),
+      hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      gate_(context_, options_.health_hold),
+      server_(context_, make_settings(options_, args_), gate_, hooks_),
+      lifecycle_(
+          options_.restart_on_exit ? keeper::exit_policy::restart : keeper::exit_policy::exit),
+      started_(clock::now()) {}
+
+daemon::~daemon() = default;
+
+int daemon::run() {
+    std::signal(SIGPIPE, SIG_IGN);
+    spawn(watch_signals());
+    spawn(start_up());
+    context_.run();
+
+    // Let what was cut off come to its end while everything that it uses is still there.
+    server_.cut_connections();
+    context_.restart();
+    context_.poll();
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
+    if (disk_is_late_) {
+        std::_Exit(lifecycle_.exit_status()); // our destructor would wait for the disk
+    }
+    return lifecycle_.exit_status();
+}
+
+void daemon::spawn(asio::awaitable<void> task) {
+    asio::co_spawn(context_, std::move(task), [this](std::exception_ptr failure) {
+        if (failure && !failure_) {
+            failure_ = failure;
+            leave();
+        }
+    });
+}
+
+void daemon::leave() {
+    server_.close_listeners();
+    context_.stop();
+}
+
+asio::awaitable<void> daemon::pause(milliseconds time) {
+    asio::steady_timer timer(context_, time);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+// ---------------------------------------------------------------------------------- start-up
+
+asio::awaitable<void> daemon::start_up() {
+    co_await bind_listeners();
+    co_await open_store();
+    life_begun_ = true;
+    for (const auto what : lifecycle_.start()) {
+        perform(what);
+    }
+}
+
+asio::awaitable<void> daemon::bind_listeners() {
+    const auto deadline = clock::now() + bind_patience;
+    bool told = false;
+    for (;;) {
+        const auto ec = server_.listen();
+        if (!ec) {
+            break;
+        }
+        if (ec != boost::system::errc::address_in_use || clock::now() >= deadline) {
+            throw startup_error(fmt::format(
+                "cannot listen on {} port {}: {}",
+                args_.hosts.empty() ? "127.0.0.1" : fmt::format("{}", fmt::join(args_.hosts, ",")),
+                args_.port.value_or(default_port), ec.message()));
+        }
+        if (!told) {
+            log::info("the port is in use; trying for {}", format_duration(bind_patience));
+            told = true;
+        }
+        co_await pause(bind_pause);
+    }
+    log::info("listening on {}", fmt::join(server_.urls(), " and "));
+}
+
+asio::awaitable<void> daemon::open_store() {
+    if (args_.model.empty()) {
+        log::warning(
+            "no model is named, so llama-server is a router: conversations are served, but "
+            "neither saved nor restored");
+        co_return;
+    }
+    const auto root =
+        args_.slot_save_path.empty() ? options_.root : std::filesystem::path(args_.slot_save_path);
+    const auto name = store::directory_name(args_.model, options_.name);
+    const auto deadline = clock::now() + options_.restore_budget;
+    bool told = false;
+    for (;;) {
+        const auto open = [this, root, name] {
+            return store::model_directory::open(*disk_, root, name);
+        };
+        auto opened = co_await disk_thread_.run(open);
+        if (opened) {
+            directory_ = std::move(*opened);
+            co_return;
+        }
+        const bool locked = opened.error() == boost::system::errc::resource_unavailable_try_again;
+        if (!locked || clock::now() >= deadline) {
+            log::error(
+                "conversations are served, but neither saved nor restored: {}: {}",
+                (root / name).string(),
+                locked ? "another llama-hibernate uses it" : opened.error().message());
+            co_return;
+        }
+        if (!told) {
+            log::info(
+                "another llama-hibernate still uses {}; waiting for it", (root / name).string());
+            told = true;
+        }
+        co_await pause(lock_pause);
+    }
+}
+
+// ------------------------------------------------------------------------- events and actions
+
+asio::awaitable<void> daemon::watch_signals() {
+    for (;;) {
+        const int signal = co_await signals_.async_wait(asio::use_awaitable);
+        const bool nothing_to_stop = !life_begun_ || lifecycle_.phase() == keeper::phase::finished;
+        if (nothing_to_stop) {
+            leave();
+            co_return;
+        }
+        const auto now = clock::now();
+        if (!lifecycle_.stop_was_requested()) {
+            first_stop_ = now;
+            stop_deadline_ = now + options_.stop_budget;
+        } else if (now - first_stop_ < same_signal) {
+            continue;
+        }
+        log::info("stopping: signal {} ({})", signal, strsignal(signal));
+        dispatch({event::kind::stop_requested, 0, 0ms});
+    }
+}
+
+void daemon::dispatch(const event& happened) {
+    const auto before = lifecycle_.phase();
+    const auto actions = lifecycle_.on(happened);
+    if (lifecycle_.phase() != before) {
+        log::debug("{} -> {}", keeper::to_string(before), keeper::to_string(lifecycle_.phase()));
+    }
+    for (const auto what : actions) {
+        perform(what);
+    }
+}
+
+void daemon::perform(keeper::action what) {
+    switch (what) {
+    case keeper::action::start_child:
+        ++life_;
+        abandon_ = false;
+        facts_.reset();
+        return spawn(live_child());
+    case keeper::action::start_child_later:
+        return spawn(start_child_later());
+    case keeper::action::restore:
+        return spawn(restore(life_));
+    case keeper::action::open_gate:
+        return gate_.open();
+    case keeper::action::hold_gate:
+        return gate_.hold("llama-server died and is started again");
+    case keeper::action::close_gate:
+        server_.close_listeners();
+        return gate_.close("llama-hibernate is stopping");
+    case keeper::action::drain:
+        return spawn(drain());
+    case keeper::action::cut_connections:
+        return server_.cut_connections();
+    case keeper::action::abandon_restore:
+    case keeper::action::abandon_save:
+        abandon_ = true;
+        return;
+    case keeper::action::save:
+        return spawn(save());
+    case keeper::action::interrupt_child:
+        return spawn(interrupt_child());
+    case keeper::action::kill_child:
+        return child_->send(SIGKILL);
+    case keeper::action::finish:
+        return spawn(finish());
+    }
+}
+
+// ----------------------------------------------------------------------------------- the child
+
+asio::awaitable<void> daemon::live_child() {
+    const auto life_started = clock::now();
+    const auto port = find_free_port(context_);
+    const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), port);
+    process::command command;
+    command.executable = program_;
+    command.arguments = llama::child_arguments(
+        args_, port, directory_ ? directory_->path().string() : std::string());
+    command.environment = llama::child_environment(environment_);
+
+    auto launched = process::child::launch(context_, command);
+    if (!launched) {
+        const auto why = launched.error();
+        const auto status = process::launch_failure_status(why);
+        if (life_ > 1) { // it could be started before: an upgrade may be under way
+            log::error("cannot start {}: {}", program_, why.message());
+            dispatch({event::kind::child_exited, status, 0ms});
+            co_return;
+        }
+        throw startup_error(fmt::format("cannot start {}: {}", program_, why.message()), status);
+    }
+    child_.emplace(std::move(*launched));
+    client_ = std::make_shared<llama::client>(
+        context_, address, args_.api_keys.empty() ? std::string() : args_.api_keys.front(),
+        args_.api_prefix);
+    server_.set_upstream(address);
+    log::info("started {} (process {}, port {})", program_, child_->pid(), port);
+    spawn(watch_health(life_));
+
+    const auto report = co_await child_->wait();
+    if (!lifecycle_.stop_was_requested()) {
+        log::error("llama-server {}", describe(report));
+    }
+    const auto up_time = std::chrono::duration_cast<milliseconds>(clock::now() - life_started);
+    dispatch({event::kind::child_exited, report.shell_status(), up_time});
+}
+
+asio::awaitable<void> daemon::watch_health(int life) {
+    const auto client = client_;
+    while (life == life_ && lifecycle_.phase() == keeper::phase::loading) {
+        const auto answer = co_await client->health(clock::now() + call_limit);
+        if (answer && life == life_) {
+            dispatch({event::kind::child_answers, 0, 0ms});
+            co_return;
+        }
+        co_await pause(health_pause);
+    }
+}
+
+asio::awaitable<void> daemon::start_child_later() {
+    log::warning(
+        "llama-server is started again in {}", format_duration(lifecycle_.restart_delay()));
+    co_await pause(lifecycle_.restart_delay());
+    dispatch({event::kind::restart_due, 0, 0ms});
+}
+
+asio::awaitable<void> daemon::interrupt_child() {
+    child_->send(SIGINT);
+    const auto grace = std::min<clock::duration>(
+        lifecycle_.child_grace(), std::max<clock::duration>(stop_deadline_ - clock::now(), 0ms));
+    co_await pause(std::chrono::duration_cast<milliseconds>(grace));
+    if (child_->running()) {
+        log::warning("llama-server does not stop by itself; killing it");
+        child_->send(SIGKILL);
+    }
+}
+
+// --------------------------------------------------------------------------------- the slots
+
+asio::awaitable<std::optional<child_facts>> daemon::learn_facts(clock::time_point deadline) {
+    const auto client = client_;
+    for (;;) {
+        // A build may answer /health before it answers /props.
+        auto props = co_await client->props(deadline);
+        if (props) {
+            const std::filesystem::path model = props->model_path;
+            const auto identify = [this, model] { return llama::identify_model(*disk_, model); };
+            auto identity = co_await disk_thread_.run(identify);
+            if (identity) {
+                co_return describe_child(args_, *props, *identity);
+            }
+            log::error(
+                "conversations are neither saved nor restored: cannot read the model {}: {}",
+                model.string(), identity.error().message());
+            co_return std::nullopt;
+        }
+        if (abandon_ || clock::now() >= deadline) {
+            log::error(
+                "conversations are neither saved nor restored: no answer to /props: {}",
+                props.failure().message);
+            co_return std::nullopt;
+        }
+        co_await pause(health_pause);
+    }
+}
+
+asio::awaitable<void> daemon::restore(int life) {
+    const auto client = client_;
+    const auto loaded = clock::now();
+    const auto deadline = loaded + options_.restore_budget;
+    std::string outcome = "nothing to restore";
+    std::vector<std::string> restored_ids;
+
+    std::optional<child_facts> facts;
+    if (directory_) {
+        facts = co_await learn_facts(deadline);
+    }
+    if (life != life_) {
+        co_return;
+    }
+    facts_ = facts;
+    if (facts && options_.restore) {
+        const auto look = [this] { return directory_->snapshots(); };
+        auto snapshots = co_await disk_thread_.run(look);
+        const auto plan = keeper::plan_restore(
+            std::move(snapshots), facts->signature, {facts->total_slots, facts->context_size});
+        if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
+            log::warning("{}", skipped);
+        }
+        const auto progress = [this](std::size_t step, std::size_t all) {
+            gate_.hold(fmt::format("restoring {} of {}", step, all));
+        };
+        const auto abandoned = [this, life] { return abandon_ || life != life_; };
+        auto report = co_await restore_slots(*client, plan, deadline, progress, abandoned);
+        if (report.left_out != 0 && !abandoned()) {
+            log::warning(
+                "{} of {} snapshots were not restored", report.left_out, plan.steps.size());
+        }
+        if (!report.restored_ids.empty()) {
+            outcome = fmt::format(
+                "{} {}, {} tokens restored ({})", report.restored_ids.size(),
+                report.restored_ids.size() == 1 ? "conversation" : "conversations", report.tokens,
+                format_duration(report.time));
+        }
+        restored_ids = std::move(report.restored_ids);
+    }
+    if (life != life_) {
+        co_return;
+    }
+    dispatch({event::kind::restore_ended, 0, 0ms});
+    if (lifecycle_.phase() == keeper::phase::ready) {
+        log::info(
+            "ready in {}: {}",
+            format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
+            outcome);
+        note_restored(std::move(restored_ids));
+    }
+}
+
+void daemon::note_restored(std::vector<std::string> ids) {
+    if (ids.empty()) {
+        return;
+    }
+    const auto note = [this, ids = std::move(ids)] {
+        for (const auto& id : ids) {
+            if (const auto ec = directory_->note_restored(id, wall_now()); ec) {
+                log::warning("snapshot {}: its restore was not noted: {}", id, ec.message());
+            }
+        }
+    };
+    disk_thread_.start(note, [] {});
+}
+
+daemon::clock::time_point daemon::save_deadline() const {
+    const auto reserve = std::min<clock::duration>(longest_reserve, options_.stop_budget / 4);
+    return stop_deadline_ - reserve;
+}
+
+asio::awaitable<void> daemon::drain() {
+    using namespace asio::experimental::awaitable_operators;
+    asio::steady_timer timer(context_, std::min(options_.drain, options_.stop_budget));
+    if (server_.exchanges_in_flight() != 0) {
+        log::info(
+            "waiting up to {} for {} requests in flight", format_duration(options_.drain),
+            server_.exchanges_in_flight());
+        co_await (server_.drained() || timer.async_wait(asio::use_awaitable));
+    }
+    dispatch({event::kind::drained, 0, 0ms});
+}
+
+asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
+    const auto client = client_;
+    for (const auto& id : hooks_.take_open_streams()) {
+        const auto limit = std::min(deadline, clock::now() + call_limit);
+        const auto ended = co_await client->delete_stream(id, limit);
+        if (!ended && ended.failure().status != 404) {
+            log::debug("ending an open stream: {}", ended.failure().message);
+        }
+    }
+}
+
+asio::awaitable<void> daemon::save() {
+    const auto client = client_;
+    const auto deadline = save_deadline();
+    co_await end_open_streams(deadline);
+    if (directory_ && facts_) {
+        const auto facts = *facts_;
+        const auto abandoned = [this] { return abandon_; };
+        auto report =
+            co_await save_slots(*client, disk_thread_, *directory_, facts, deadline, abandoned);
+        not_durable_ids_ = std::move(report.saved_ids);
+        log::info(
+            "saved {} {}, {} tokens, {} in {}", not_durable_ids_.size(),
+            not_durable_ids_.size() == 1 ? "conversation" : "conversations", report.tokens,
+            format_bytes(report.bytes), format_duration(report.time));
+        if (report.not_saved != 0) {
+            log::error(
+                "{} slots were not saved: {}", report.not_saved,
+                abandon_ ? "a second signal cut it short" : "see above");
+        }
+    }
+    dispatch({event::kind::save_ended, 0, 0ms});
+}
+
+asio::awaitable<void> daemon::finish() {
+    // The child is gone and its memory free, so nobody waits for it; what is left of the budget
+    // goes into bringing the new snapshots onto the medium.
+    if (!not_durable_ids_.empty() && !abandon_) {
+        const auto done =
+            std::make_shared<asio::steady_timer>(context_, stop_deadline_ - last_moment);
+        const auto sync = [this, ids = not_durable_ids_] {
+            for (const auto& id : ids) {
+                if (const auto ec = directory_->make_durable(id); ec) {
+                    log::warning("snapshot {} is not safe from a power cut: {}", id, ec.message());
+                }
+            }
+        };
+        disk_thread_.start(sync, [done] { done->cancel(); });
+        error_code ec;
+        co_await done->async_wait(asio::redirect_error(asio::use_awaitable, ec));
+        if (!ec) {
+            log::warning("the stop budget is over before all snapshots were synced to the disk");
+            disk_is_late_ = true;
+        }
+    }
+    leave();
+}
+
+} // namespace hibernate::app

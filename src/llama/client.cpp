@@ -1,0 +1,156 @@
+#include "llama_hibernate/llama/client.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <fmt/core.h>
+
+namespace hibernate::llama {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::uint64_t answer_limit_bytes = 16 * 1024 * 1024;
+
+using request = http::request<http::string_body>;
+using response_parser = http::response_parser<http::string_body>;
+
+/// One exchange on one connection. It must not throw: `exchange || timer` waits for the first to
+/// succeed, and would sit out the whole deadline after a refused connection.
+asio::awaitable<error_code> exchange(
+    tcp::socket& socket,
+    const tcp::endpoint& server,
+    const request& question,
+    response_parser& parser) {
+    error_code ec;
+    co_await socket.async_connect(server, asio::redirect_error(asio::use_awaitable, ec));
+    if (ec) {
+        co_return ec;
+    }
+    socket.set_option(tcp::no_delay(true), ec);
+    co_await http::async_write(socket, question, asio::redirect_error(asio::use_awaitable, ec));
+    if (ec) {
+        co_return ec;
+    }
+    boost::beast::flat_buffer buffer;
+    co_await http::async_read(
+        socket, buffer, parser, asio::redirect_error(asio::use_awaitable, ec));
+    co_return ec;
+}
+
+std::string percent_encoded(std::string_view text) {
+    constexpr std::string_view unreserved =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    std::string result;
+    for (const char letter : text) {
+        if (unreserved.find(letter) != std::string_view::npos) {
+            result += letter;
+        } else {
+            result += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+        }
+    }
+    return result;
+}
+
+std::string file_name_body(const std::string& file_name) {
+    // The names are ours (hex digits, "staging-", ".kv"): nothing in them needs an escape.
+    return fmt::format(R"({{"filename":"{}"}})", file_name);
+}
+
+template <typename Answer, typename Reply>
+call_result<Answer> read_with(call_result<Answer> (*read)(std::string_view), Reply& reply) {
+    return reply ? read(reply->body) : call_result<Answer>(reply.failure());
+}
+
+} // namespace
+
+client::client(
+    asio::io_context& context, tcp::endpoint server, std::string api_key, std::string api_prefix)
+    : context_(context), server_(std::move(server)), api_key_(std::move(api_key)),
+      api_prefix_(std::move(api_prefix)) {}
+
+asio::awaitable<call_result<client::answer>>
+client::call(std::string_view method, std::string target, std::string body, time_point deadline) {
+    using namespace asio::experimental::awaitable_operators;
+
+    request question(http::string_to_verb(method), api_prefix_ + target, 11);
+    question.set(http::field::host, "localhost");
+    question.set(http::field::connection, "close");
+    if (!api_key_.empty()) {
+        question.set(http::field::authorization, "Bearer " + api_key_);
+    }
+    if (!body.empty()) {
+        question.set(http::field::content_type, "application/json");
+        question.body() = std::move(body);
+    }
+    question.prepare_payload();
+
+    tcp::socket socket(context_);
+    response_parser parser;
+    asio::steady_timer timer(context_, deadline);
+    parser.body_limit(answer_limit_bytes);
+    const auto first = co_await (
+        exchange(socket, server_, question, parser) || timer.async_wait(asio::use_awaitable));
+    if (first.index() == 1 || std::get<0>(first)) {
+        const auto why = first.index() == 1 ? "no answer in time" : std::get<0>(first).message();
+        const call_failure failure{0, why};
+        co_return call_result<answer>(failure);
+    }
+    auto& message = parser.get();
+    if (message.result_int() < 200 || message.result_int() > 299) {
+        const call_failure failure{message.result_int(), read_error_message(message.body())};
+        co_return call_result<answer>(failure);
+    }
+    answer reply{message.result_int(), std::move(message.body())};
+    co_return call_result<answer>(std::move(reply));
+}
+
+asio::awaitable<call_result<nothing>> client::health(time_point deadline) {
+    const auto reply = co_await call("GET", "/health", "", deadline);
+    co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
+}
+
+asio::awaitable<call_result<properties>> client::props(time_point deadline) {
+    auto reply = co_await call("GET", "/props", "", deadline);
+    co_return read_with(read_properties, reply);
+}
+
+asio::awaitable<call_result<std::vector<slot>>> client::slots(time_point deadline) {
+    auto reply = co_await call("GET", "/slots", "", deadline);
+    co_return read_with(read_slots, reply);
+}
+
+asio::awaitable<call_result<saved>>
+client::save_slot(int slot, std::string file_name, time_point deadline) {
+    auto target = fmt::format("/slots/{}?action=save", slot);
+    auto body = file_name_body(file_name);
+    auto reply = co_await call("POST", std::move(target), std::move(body), deadline);
+    co_return read_with(read_saved, reply);
+}
+
+asio::awaitable<call_result<restored>>
+client::restore_slot(int slot, std::string file_name, time_point deadline) {
+    auto target = fmt::format("/slots/{}?action=restore", slot);
+    auto body = file_name_body(file_name);
+    auto reply = co_await call("POST", std::move(target), std::move(body), deadline);
+    co_return read_with(read_restored, reply);
+}
+
+asio::awaitable<call_result<nothing>>
+client::delete_stream(std::string conversation_id, time_point deadline) {
+    auto target = "/v1/stream?conv_id=" + percent_encoded(conversation_id);
+    const auto reply = co_await call("DELETE", std::move(target), "", deadline);
+    co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
+}
+
+} // namespace hibernate::llama

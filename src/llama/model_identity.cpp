@@ -1,0 +1,123 @@
+#include "llama_hibernate/llama/model_identity.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "llama_hibernate/base/hash.hpp"
+
+namespace hibernate::llama {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t beginning_bytes = std::uint64_t{1024} * 1024;
+constexpr std::uint64_t block_bytes = 4096;
+constexpr std::uint64_t block_count = 64;
+constexpr std::string_view extension = ".gguf";
+
+/// llama-server itself gives up on more.
+constexpr unsigned max_shards = 9999;
+
+std::optional<unsigned> five_digits(std::string_view text) {
+    unsigned value = 0;
+    for (const char digit : text) {
+        if (digit < '0' || digit > '9') {
+            return std::nullopt;
+        }
+        value = value * 10 + static_cast<unsigned>(digit - '0');
+    }
+    return value;
+}
+
+/// Model caches link the names of a model to files named by their content, and our disk follows no
+/// link; so links are resolved here. What cannot be resolved shows as an error when it is read.
+fs::path resolve(const fs::path& file) {
+    std::error_code failed;
+    auto target = fs::canonical(file, failed);
+    return failed ? file : target;
+}
+
+error_code hash_part(
+    hasher128& hash, disk& disk, const fs::path& file, std::uint64_t offset, std::uint64_t bytes) {
+    const auto part = disk.read(file, offset, static_cast<std::size_t>(bytes));
+    if (!part) {
+        return part.error();
+    }
+    if (part->size() != bytes) {
+        // The file is shrinking: whatever it is now, it is not what we measured.
+        return boost::system::errc::make_error_code(boost::system::errc::io_error);
+    }
+    hash.update(*part);
+    return {};
+}
+
+error_code hash_shard(hasher128& hash, disk& disk, const fs::path& file) {
+    const auto size = disk.size(file);
+    if (!size) {
+        return size.error();
+    }
+    hash.update(fmt::format("{}:", *size));
+    const auto beginning = std::min(*size, beginning_bytes);
+    if (const auto failed = hash_part(hash, disk, file, 0, beginning)) {
+        return failed;
+    }
+    const auto rest = *size - beginning;
+    if (rest <= block_bytes * block_count) {
+        return hash_part(hash, disk, file, beginning, rest);
+    }
+    for (std::uint64_t block = 0; block < block_count; ++block) {
+        // The first block follows the beginning and the last one ends the file.
+        const auto offset = beginning + (rest - block_bytes) / (block_count - 1) * block;
+        const auto start = block + 1 == block_count ? *size - block_bytes : offset;
+        if (const auto failed = hash_part(hash, disk, file, start, block_bytes)) {
+            return failed;
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+std::vector<fs::path> shards_of(const fs::path& file) {
+    // ...-NNNNN-of-NNNNN.gguf
+    constexpr std::size_t digits = 5;
+    constexpr std::string_view between = "-of-";
+    const auto name = file.filename().string();
+    const auto tail = 1 + digits + between.size() + digits + extension.size();
+    if (name.size() <= tail || !name.ends_with(extension)) {
+        return {file};
+    }
+    const auto stem = name.substr(0, name.size() - tail);
+    const auto parts = std::string_view(name).substr(stem.size());
+    const auto index = five_digits(parts.substr(1, digits));
+    const auto count = five_digits(parts.substr(1 + digits + between.size(), digits));
+    const bool named_as_shard = parts.front() == '-' &&
+                                parts.substr(1 + digits, between.size()) == between && index &&
+                                count && *index >= 1 && *index <= *count && *count <= max_shards;
+    if (!named_as_shard) {
+        return {file};
+    }
+    std::vector<fs::path> shards;
+    for (unsigned i = 1; i <= *count; ++i) {
+        shards.push_back(
+            file.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", stem, i, *count, extension));
+    }
+    return shards;
+}
+
+io_result<std::string> identify_model(disk& disk, const fs::path& file) {
+    hasher128 hash;
+    for (const auto& shard : shards_of(file)) {
+        if (const auto failed = hash_shard(hash, disk, resolve(shard))) {
+            return failed;
+        }
+    }
+    return hash.hex();
+}
+
+} // namespace hibernate::llama

@@ -1,0 +1,160 @@
+#include "llama_hibernate/llama/state_file.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/core.h>
+
+namespace hibernate::llama {
+
+namespace {
+
+constexpr std::uint32_t magic = 0x67677371;
+constexpr std::size_t fixed_bytes = 12; ///< magic, version, n_words
+constexpr std::size_t word_bytes = 4;
+
+/// 256 MiB of tokens and media is far beyond any context, and a bound on what a damaged n_words in
+/// a large file can make us read.
+constexpr std::uint32_t max_words = 64 * 1024 * 1024;
+
+constexpr std::int32_t packed_mark = -1; ///< as the first word: a packed list follows
+constexpr std::int32_t packed_version = 1;
+constexpr std::size_t packed_fixed_words = 4; ///< mark, version, n_tokens and, at the end, n_media
+constexpr token media_token = -1;
+
+state_file_reading refuse(std::string problem) {
+    return {std::nullopt, std::move(problem)};
+}
+
+std::uint32_t word_at(std::string_view bytes, std::size_t offset) {
+    std::uint32_t value = 0;
+    for (std::size_t i = word_bytes; i-- > 0;) {
+        value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
+    }
+    return value;
+}
+
+struct fixed_part {
+    std::uint32_t version = 0;
+    std::uint32_t words = 0;
+    std::string problem;
+
+    std::size_t head_bytes() const { return fixed_bytes + word_bytes * std::size_t{words}; }
+};
+
+fixed_part parse_fixed_part(std::string_view start, std::uint64_t file_bytes) {
+    fixed_part fixed;
+    if (start.size() < fixed_bytes || file_bytes < fixed_bytes) {
+        fixed.problem = fmt::format("it is cut off: it has {} bytes", file_bytes);
+        return fixed;
+    }
+    if (word_at(start, 0) != magic) {
+        fixed.problem = "it does not begin as a state file does";
+        return fixed;
+    }
+    fixed.version = word_at(start, 4);
+    fixed.words = word_at(start, 8);
+    if (fixed.words > max_words) {
+        fixed.problem = fmt::format("its token list claims {} words", fixed.words);
+    } else if (fixed.head_bytes() >= file_bytes) {
+        fixed.problem = fmt::format(
+            "it is cut off: its token list claims {} words, and it has {} bytes in all",
+            fixed.words, file_bytes);
+    }
+    return fixed;
+}
+
+state_file_reading read_packed(std::uint32_t version, std::span<const std::int32_t> words) {
+    if (words.size() < packed_fixed_words) {
+        return refuse(fmt::format("its token list has only {} words", words.size()));
+    }
+    if (words[1] != packed_version) {
+        return refuse(fmt::format("its token list is of the unknown version {}", words[1]));
+    }
+    const auto count = static_cast<std::uint32_t>(words[2]);
+    if (count > words.size() - packed_fixed_words) {
+        return refuse(
+            fmt::format("its token list claims {} tokens in {} words", count, words.size()));
+    }
+    const auto tokens = words.subspan(packed_fixed_words - 1, count);
+    const auto media = words.subspan(packed_fixed_words - 1 + count);
+    const auto media_count = static_cast<std::uint32_t>(media[0]);
+    const bool has_media = media_count > 0;
+    if (has_media ? media_count > media.size() - 1 : media.size() != 1) {
+        return refuse(fmt::format(
+            "its token list has {} words after its {} tokens, and {} media", media.size(), count,
+            media_count));
+    }
+    const auto lowest = has_media ? media_token : token{0};
+    const auto invalid = std::find_if(
+        tokens.begin(), tokens.end(), [lowest](token value) { return value < lowest; });
+    if (invalid != tokens.end()) {
+        return refuse(fmt::format("its token list contains the token {}", *invalid));
+    }
+    state_file_head head{version, {tokens.begin(), tokens.end()}, {}};
+    if (has_media) {
+        head.media.assign(media.begin(), media.end());
+    }
+    return {std::move(head), {}};
+}
+
+state_file_reading read_plain(std::uint32_t version, std::vector<std::int32_t> words) {
+    const auto invalid =
+        std::find_if(words.begin(), words.end(), [](token value) { return value < 0; });
+    if (invalid != words.end()) {
+        return refuse(fmt::format("its token list contains the token {}", *invalid));
+    }
+    return {state_file_head{version, std::move(words), {}}, {}};
+}
+
+} // namespace
+
+state_file_reading parse_state_file_head(std::string_view start, std::uint64_t file_bytes) {
+    const auto fixed = parse_fixed_part(start, file_bytes);
+    if (!fixed.problem.empty()) {
+        return refuse(fixed.problem);
+    }
+    if (start.size() < fixed.head_bytes()) {
+        return refuse(fmt::format("only {} bytes of it can be read", start.size()));
+    }
+    std::vector<std::int32_t> words(fixed.words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        words[i] = static_cast<std::int32_t>(word_at(start, fixed_bytes + word_bytes * i));
+    }
+    if (!words.empty() && words.front() == packed_mark) {
+        return read_packed(fixed.version, words);
+    }
+    return read_plain(fixed.version, std::move(words));
+}
+
+state_file_reading read_state_file_head(disk& disk, const std::filesystem::path& file) {
+    const auto size = disk.size(file);
+    if (!size) {
+        return refuse(fmt::format("it cannot be read: {}", size.error().message()));
+    }
+    const auto start = disk.read(file, 0, fixed_bytes);
+    if (!start) {
+        return refuse(fmt::format("it cannot be read: {}", start.error().message()));
+    }
+    const auto fixed = parse_fixed_part(*start, *size);
+    if (!fixed.problem.empty()) {
+        return refuse(fixed.problem);
+    }
+    const auto head = disk.read(file, 0, fixed.head_bytes());
+    if (!head) {
+        return refuse(fmt::format("it cannot be read: {}", head.error().message()));
+    }
+    return parse_state_file_head(*head, *size);
+}
+
+bool continues(const state_file_head& later, const state_file_head& earlier) {
+    if (earlier.tokens.size() > later.tokens.size() ||
+        !std::equal(earlier.tokens.begin(), earlier.tokens.end(), later.tokens.begin())) {
+        return false;
+    }
+    const bool holds_media = std::find(earlier.tokens.begin(), earlier.tokens.end(), media_token) !=
+                             earlier.tokens.end();
+    return !holds_media || earlier.media == later.media;
+}
+
+} // namespace hibernate::llama
