@@ -58,11 +58,27 @@ proxy::server_settings make_settings(const options& options, const llama::server
     return settings;
 }
 
+bool is_ignored(int signal) {
+    struct sigaction present {};
+    return sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 /// A loopback port that is free now. Nothing holds it until the child listens there.
 std::uint16_t find_free_port(asio::io_context& context) {
     const asio::ip::tcp::acceptor probe(
         context, {asio::ip::address_v4::loopback(), std::uint16_t{0}});
     return probe.local_endpoint().port();
+}
+
+/// What the model's folder is named after: its whole path, however the user wrote it, or the name
+/// of what is to be downloaded.
+std::string full_model_name(const llama::server_args& args) {
+    if (args.model_path.empty()) {
+        return args.model;
+    }
+    std::error_code ignored;
+    const auto path = std::filesystem::absolute(args.model_path, ignored);
+    return path.empty() ? args.model : path.lexically_normal().string();
 }
 
 store::wall_time wall_now() {
@@ -84,9 +100,8 @@ daemon::daemon(
     llama::environment_map environment,
     std::string program)
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
-      program_(std::move(program)), signals_(context_, SIGTERM, SIGINT, SIGHUP),
-      disk_thread_(context_), disk_(make_real_disk()),
-      hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      program_(std::move(program)), signals_(context_, SIGTERM, SIGINT), disk_thread_(context_),
+      disk_(make_real_disk()), hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       lifecycle_(
@@ -97,6 +112,9 @@ daemon::~daemon() = default;
 
 int daemon::run() {
     std::signal(SIGPIPE, SIG_IGN);
+    if (!is_ignored(SIGHUP)) { // nohup wants it to stay so
+        signals_.add(SIGHUP);
+    }
     spawn(watch_signals());
     spawn(start_up());
     context_.run();
@@ -115,7 +133,7 @@ int daemon::run() {
 }
 
 void daemon::spawn(asio::awaitable<void> task) {
-    asio::co_spawn(context_, std::move(task), [this](std::exception_ptr failure) {
+    asio::co_spawn(context_, std::move(task), [this](const std::exception_ptr& failure) {
         if (failure && !failure_) {
             failure_ = failure;
             leave();
@@ -176,7 +194,7 @@ asio::awaitable<void> daemon::open_store() {
     }
     const auto root =
         args_.slot_save_path.empty() ? options_.root : std::filesystem::path(args_.slot_save_path);
-    const auto name = store::directory_name(args_.model, options_.name);
+    const auto name = store::directory_name(full_model_name(args_), options_.name);
     const auto deadline = clock::now() + options_.restore_budget;
     bool told = false;
     for (;;) {
@@ -216,6 +234,7 @@ asio::awaitable<void> daemon::watch_signals() {
             co_return;
         }
         const auto now = clock::now();
+        stopping_ = true;
         if (!lifecycle_.stop_was_requested()) {
             first_stop_ = now;
             stop_deadline_ = now + options_.stop_budget;
@@ -422,22 +441,34 @@ asio::awaitable<void> daemon::restore(int life) {
             "ready in {}: {}",
             format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
             outcome);
-        note_restored(std::move(restored_ids));
+        tidy_store(std::move(restored_ids));
     }
 }
 
-void daemon::note_restored(std::vector<std::string> ids) {
-    if (ids.empty()) {
+void daemon::tidy_store(std::vector<std::string> restored_ids) {
+    if (!directory_) {
         return;
     }
-    const auto note = [this, ids = std::move(ids)] {
+    const auto work = [this, ids = std::move(restored_ids)] {
         for (const auto& id : ids) {
             if (const auto ec = directory_->note_restored(id, wall_now()); ec) {
                 log::warning("snapshot {}: its restore was not noted: {}", id, ec.message());
             }
         }
+        for (const auto& one : directory_->snapshots()) {
+            // A stop needs this thread for its saves.
+            if (!one.manifest.synced && !stopping_) {
+                make_durable(one.manifest.id);
+            }
+        }
     };
-    disk_thread_.start(note, [] {});
+    disk_thread_.start(work, [] {});
+}
+
+void daemon::make_durable(const std::string& id) {
+    if (const auto ec = directory_->make_durable(id); ec) {
+        log::warning("snapshot {} is not safe from a power cut: {}", id, ec.message());
+    }
 }
 
 daemon::clock::time_point daemon::save_deadline() const {
@@ -499,9 +530,7 @@ asio::awaitable<void> daemon::finish() {
             std::make_shared<asio::steady_timer>(context_, stop_deadline_ - last_moment);
         const auto sync = [this, ids = not_durable_ids_] {
             for (const auto& id : ids) {
-                if (const auto ec = directory_->make_durable(id); ec) {
-                    log::warning("snapshot {} is not safe from a power cut: {}", id, ec.message());
-                }
+                make_durable(id);
             }
         };
         disk_thread_.start(sync, [done] { done->cancel(); });

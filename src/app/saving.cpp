@@ -92,7 +92,9 @@ asio::awaitable<save_report> save_slots(
             for (const auto& id : keeper::surplus_snapshots(
                      directory.snapshots(), facts.signature, facts.total_slots)) {
                 log::info("removing snapshot {}: more recent ones fill every slot", id);
-                directory.remove(id);
+                if (const auto ec = directory.remove(id); ec) {
+                    log::warning("snapshot {} was not removed: {}", id, ec.message());
+                }
             }
             return true;
         };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <dirent.h>
+#include <fmt/core.h>
 
 #include "llama_hibernate/base/hash.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr mode_t private_directory = 0700;
 constexpr mode_t private_file = 0600;
-constexpr std::size_t block_bytes = 1024 * 1024;
+constexpr std::size_t block_bytes = std::size_t{1024} * 1024;
 
 error_code last_error() {
     return {errno, boost::system::system_category()};
@@ -109,7 +110,6 @@ public:
         if (errno != EEXIST) {
             return last_error();
         }
-        // A link to a directory is fine here: people put their caches on other disks that way.
         if (stat(directory.c_str(), &about) != 0) {
             return last_error();
         }
@@ -123,8 +123,10 @@ public:
     }
 
     error_code check_writable(const fs::path& directory) override {
-        auto name = (directory / "staging-probe-XXXXXX").string();
-        const descriptor file(mkostemp(name.data(), O_CLOEXEC));
+        // A name that the store clears away, should we be killed between the two calls.
+        const auto name = directory / fmt::format("staging-{}-0.kv", getpid());
+        unlink(name.c_str());
+        const auto file = open_file(name, O_WRONLY | O_CREAT | O_EXCL);
         if (!file) {
             return last_error();
         }
@@ -211,7 +213,7 @@ public:
         return content;
     }
 
-    error_code replace(const fs::path& file, std::string_view content) override {
+    error_code replace(const fs::path& file, std::string_view content, when_synced when) override {
         const fs::path temporary = file.native() + ".tmp";
         unlink(temporary.c_str());
         auto target = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL);
@@ -219,7 +221,7 @@ public:
             return last_error();
         }
         auto ec = write_all(target.get(), content);
-        if (!ec && fsync(target.get()) != 0) {
+        if (!ec && when == when_synced::now && fsync(target.get()) != 0) {
             ec = last_error();
         }
         if (const auto closed = target.close_checked(); !ec) {

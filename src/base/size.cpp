@@ -39,8 +39,9 @@ std::optional<double> parse_with_unit(std::string_view text, const std::array<un
     const auto name = digits == std::string_view::npos ? std::string_view{} : text.substr(digits);
 
     double value = 0;
-    const auto end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, value, std::chars_format::fixed);
+    const auto* const begin = number.data();
+    const auto* const end = begin + number.size();
+    const auto [stop, error] = std::from_chars(begin, end, value, std::chars_format::fixed);
     if (error != std::errc{} || stop != end) {
         return std::nullopt;
     }

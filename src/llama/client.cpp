@@ -20,7 +20,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::uint64_t answer_limit_bytes = 16 * 1024 * 1024;
+constexpr auto answer_limit_bytes = std::uint64_t{16} * 1024 * 1024;
 
 using request = http::request<http::string_body>;
 using response_parser = http::response_parser<http::string_body>;

@@ -59,7 +59,9 @@ struct containment {
         }
         // Ignored signals and the mask survive exec. SIGTERM is blocked for the child's whole life:
         // it is sent to everything in a control group, and the child must be saved first.
-        signal(SIGPIPE, SIG_DFL);
+        for (const int usual : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) {
+            signal(usual, SIG_DFL);
+        }
         sigset_t blocked;
         sigemptyset(&blocked);
         sigaddset(&blocked, SIGTERM);

@@ -2,6 +2,7 @@
 // The daemon: performs what the life cycle decides. Wiring only; the decisions are in keeper, the
 // work is in restoring, saving, the proxy and the child.
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -69,7 +70,10 @@ private:
     boost::asio::awaitable<std::optional<child_facts>> learn_facts(clock::time_point deadline);
     boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
-    void note_restored(std::vector<std::string> ids);
+    /// On the disk thread, when the gate is open: what the stop before had no time for, and a note
+    /// of what was restored.
+    void tidy_store(std::vector<std::string> restored_ids);
+    void make_durable(const std::string& id);
     void spawn(boost::asio::awaitable<void> task);
     void leave();
     clock::time_point save_deadline() const;
@@ -97,6 +101,7 @@ private:
     std::optional<child_facts> facts_; ///< none until the child was understood
     bool abandon_ = false;             ///< no further restore or save is started
 
+    std::atomic<bool> stopping_{false}; ///< for the disk thread
     clock::time_point started_;
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone

@@ -2,8 +2,9 @@
 // The one seam between us and the file system: what the store does to disks, as an interface, so
 // that a test can make any of it fail, or keep it all in memory.
 //
-// No operation follows a symbolic link in the last component of a path, and whatever is created is
-// private from its first instant: directories 0700, files 0600. Failure is an error_code; nothing
+// No operation on a file follows a symbolic link in the last component of its path (a directory may
+// be one: people put caches on other disks that way), and whatever is created is private from its
+// first instant: directories 0700, files 0600. Failure is an error_code; nothing
 // throws, and nothing here logs. All calls block: they belong on the disk thread, or before
 // serving.
 
@@ -36,6 +37,9 @@ public:
     virtual ~file_lock() = default;
 };
 
+/// Whether a file's data is on the medium when the call returns, or some time later.
+enum class when_synced { now, later };
+
 class disk {
 public:
     virtual ~disk() = default;
@@ -55,9 +59,13 @@ public:
     virtual io_result<std::string>
     read(const std::filesystem::path& file, std::uint64_t offset, std::size_t max_bytes) = 0;
 
-    /// Writes a new file (or over an old one), fsyncs it and renames it to its name: afterwards the
-    /// old content or the new one is there, never a part. The temporary name is file + ".tmp".
-    virtual error_code replace(const std::filesystem::path& file, std::string_view content) = 0;
+    /// Writes file + ".tmp" and renames it to file: whatever happens to us, the old content or the
+    /// new one is there, never a part. With when_synced::now that holds for a power cut, too;
+    /// without, it is quick even while the disk is busy with gigabytes.
+    virtual error_code replace(
+        const std::filesystem::path& file,
+        std::string_view content,
+        when_synced when = when_synced::now) = 0;
 
     virtual error_code
     rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;

@@ -1,10 +1,11 @@
 #pragma once
 // One request forwarded to the child, and its response relayed.
 //
-// Each exchange has an upstream connection of its own. llama-server gives every kept connection one
-// of its few threads for five seconds, so kept ones could starve it; one that it is about to close
-// would lose a POST that must not be sent twice; and a new connection over loopback costs some tens
-// of microseconds. So nothing is ever sent again: there is no stale connection to fail on.
+// Each exchange has an upstream connection of its own. llama-server spends a thread on every
+// connection that is kept for later, and closes it after five seconds, when a POST may be on its
+// way that must not be sent twice. A new connection over loopback costs some tens of microseconds,
+// next to a completion's milliseconds at least. So there is no stale connection to fail on, and
+// nothing is ever sent again.
 
 #include <optional>
 #include <string>

@@ -42,10 +42,12 @@ public:
     /// answered by the proxy, and the child never sees the request.
     virtual std::optional<refusal> refuse(const request_view&) { return std::nullopt; }
 
-    /// Awaited before the head goes to the child; it may take its time.
+    /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when
+    /// the client leaves meanwhile; one that throws costs the client a 500.
     virtual boost::asio::awaitable<void> before_forward(const request_view&) { co_return; }
 
-    /// Called exactly once for every before_forward, whatever happened.
+    /// Called exactly once for every before_forward, whatever happened. For a `cut` it is called
+    /// within cut_connections(), or the server's destructor.
     virtual void after_response(const request_view&, outcome) {}
 };
 

@@ -38,9 +38,11 @@ struct server_settings {
     std::string health_path = "/health"; ///< with the API prefix; ".../v1/health" counts as well
 
     std::size_t max_connections = 1024;              ///< beyond it a client gets 503
-    std::size_t head_limit = 64 * 1024;              ///< bytes; beyond it 431
+    std::size_t head_limit = std::size_t{64} * 1024; ///< bytes; beyond it 431
     std::chrono::milliseconds head_deadline{30'000}; ///< for a whole head, once its first byte came
     std::chrono::milliseconds idle_timeout{120'000}; ///< llama-swap keeps connections for 90 s
+    std::chrono::milliseconds write_timeout{
+        3'600'000}; ///< taking nothing at all; llama-server's own
     half_close on_half_close = half_close::abort;
 };
 

@@ -34,7 +34,7 @@ class connection;
 /// coroutines may be destroyed after the server, with the io_context.
 struct shared_state {
     shared_state(
-        boost::asio::io_context& context_, server_settings settings_, gate& gate_, hooks& hooks_);
+        boost::asio::io_context& io, server_settings how, proxy::gate& before, proxy::hooks& owner);
 
     boost::asio::io_context& context;
     const server_settings settings;
@@ -67,7 +67,9 @@ struct client_side {
     /// What was read and not yet used: a head, a part of a body, requests that follow. Never grows.
     boost::beast::flat_buffer buffer;
     bool half_closed = false; ///< the client's FIN came, and it is not taken as its end
-    steady_time deadline = steady_time::max(); ///< when the server gives up on it
+    // When the server gives up on a client that sends, or takes, nothing.
+    steady_time deadline = steady_time::max();
+    steady_time write_deadline = steady_time::max();
 
     std::string_view unread() const noexcept;
 

@@ -8,12 +8,11 @@
 //     staging-<pid>-<n>.kv   being written by the child
 //
 // A save goes to a staging name, is checked, renamed to <id>.kv, and then its manifest is renamed
-// to <id>.json; only then are the snapshots that it supersedes removed. So a kill at any instant
-// leaves the old snapshot or the new one, whole. A .kv without a manifest, a manifest without its
-// .kv, staging files, and superseded snapshots are leftovers of a kill: open() removes them. Files
-// with other names are never touched, nothing here follows a symbolic link in the directory, and
-// names of ours that are links are removed or left out, never read. Everything here blocks, except
-// new_staging_name(); it belongs on the disk thread, one call at a time.
+// to <id>.json; only then are the snapshots that it supersedes removed, and not before its own data
+// is on the medium. So a kill at any instant, and a power cut too, leaves the old snapshot or the
+// new one, whole. A .kv without a manifest, a manifest without its .kv, and staging files are
+// leftovers of a kill: open() removes them. Files with other names are never touched. Everything
+// here blocks; it belongs on the disk thread.
 
 #include <atomic>
 #include <cstdint>
@@ -61,7 +60,7 @@ struct snapshot {
 struct publication {
     std::optional<snapshot> published;
     std::string problem;
-    std::vector<std::string> superseded_ids;
+    std::vector<std::string> superseded_ids; ///< removed by now, or once the new one is durable
 };
 
 class model_directory {
@@ -74,9 +73,9 @@ public:
 
     const std::filesystem::path& path() const noexcept { return path_; }
 
-    /// Every committed snapshot. One whose manifest cannot be read, whose file is missing or has
-    /// another size, or that was never synced before the machine rebooted, is left out with a log
-    /// line; it never stops a start.
+    /// Every committed snapshot that no other supersedes. One whose manifest cannot be read, whose
+    /// file is missing or has another size, or that was never synced before the machine rebooted,
+    /// is left out with a log line; it never stops a start.
     std::vector<snapshot> snapshots();
 
     /// A name for the child to save to that nothing else uses.
@@ -88,7 +87,9 @@ public:
     /// any step fails the staging file is removed, and the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);
 
-    /// Computes the checksum, syncs the file and its directory, and says so in the manifest.
+    /// Syncs the file and its directory, computes the checksum, says so in the manifest, and
+    /// removes what the snapshot supersedes. If it is not there, whole, the error is
+    /// errc::no_such_file_or_directory.
     error_code make_durable(const std::string& id);
 
     /// Notes a restore in the manifest: uses and last_used.
@@ -98,7 +99,7 @@ public:
     /// what was saved, else a clause on what is wrong with it.
     std::string verify(const std::string& id);
 
-    /// No error if it is not there.
+    /// Together with what it supersedes and hides. No error if it is not there.
     error_code remove(const std::string& id);
     void discard_staging(const std::string& staging_name);
 
@@ -107,6 +108,7 @@ private:
 
     error_code clear_leftovers();
     void finish_publications();
+    void remove_superseded(const std::string& old, const std::string& by);
 
     disk& disk_;
     std::filesystem::path path_;

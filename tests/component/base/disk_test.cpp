@@ -1,8 +1,11 @@
 #include "llama_hibernate/base/disk.hpp"
 
 #include <fstream>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fmt/core.h>
 
 #include "catch.hpp"
 
@@ -32,9 +35,10 @@ mode_t mode_of(const fs::path& path) {
 TEST_CASE("what the disk creates is private from the start, whatever the umask") {
     const scratch dir;
     const auto disk = make_real_disk();
+    const auto when = GENERATE(when_synced::now, when_synced::later);
     const auto old_mask = umask(0);
     REQUIRE_FALSE(disk->create_private_directory(dir.path / "a" / "b"));
-    REQUIRE_FALSE(disk->replace(dir.path / "a" / "b" / "file", "content"));
+    REQUIRE_FALSE(disk->replace(dir.path / "a" / "b" / "file", "content", when));
     umask(old_mask);
     CHECK(mode_of(dir.path / "a") == 0700);
     CHECK(mode_of(dir.path / "a" / "b") == 0700);
@@ -45,20 +49,54 @@ TEST_CASE("what the disk creates is private from the start, whatever the umask")
 TEST_CASE("replace leaves one whole file and no temporary one") {
     const scratch dir;
     const auto disk = make_real_disk();
-    REQUIRE_FALSE(disk->replace(dir.path / "file", "old"));
-    REQUIRE_FALSE(disk->replace(dir.path / "file", "new content"));
+    const auto when = GENERATE(when_synced::now, when_synced::later);
+    REQUIRE_FALSE(disk->replace(dir.path / "file", "old and longer", when));
+    REQUIRE_FALSE(disk->replace(dir.path / "file", "new content", when));
     CHECK(*disk->read(dir.path / "file", 0, 100) == "new content");
     CHECK(disk->list(dir.path)->size() == 1);
 
     SECTION("also when the temporary name is taken by a link to somewhere else") {
         std::ofstream(dir.path / "victim") << "untouched";
         fs::create_symlink(dir.path / "victim", dir.path / "file.tmp");
-        REQUIRE_FALSE(disk->replace(dir.path / "file", "third"));
+        REQUIRE_FALSE(disk->replace(dir.path / "file", "third", when));
+        CHECK(*disk->read(dir.path / "file", 0, 100) == "third");
         CHECK(*disk->read(dir.path / "victim", 0, 100) == "untouched");
     }
     SECTION("a directory that is gone is an error, not a crash") {
-        CHECK(disk->replace(dir.path / "gone" / "file", "x"));
+        CHECK(disk->replace(dir.path / "gone" / "file", "x", when));
     }
+    SECTION("a name that cannot be replaced keeps what it is, and nothing is left beside it") {
+        fs::create_directories(dir.path / "taken" / "inner");
+        CHECK(disk->replace(dir.path / "taken", "x", when));
+        CHECK(fs::is_directory(dir.path / "taken" / "inner"));
+        CHECK(disk->list(dir.path)->size() == 2);
+    }
+    SECTION("who has the old file open still reads the old content, whole") {
+        std::ifstream open_file(dir.path / "file");
+        REQUIRE_FALSE(disk->replace(dir.path / "file", "other", when));
+        std::string content;
+        std::getline(open_file, content);
+        CHECK(content == "new content");
+    }
+}
+
+TEST_CASE("a try whether a directory can be written to leaves nothing behind") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    CHECK_FALSE(disk->check_writable(dir.path));
+    CHECK(disk->list(dir.path)->empty());
+    CHECK(disk->check_writable(dir.path / "gone"));
+
+    // Its name is taken, which no kill and no neighbour may turn into a refusal or a victim.
+    const auto probe = dir.path / fmt::format("staging-{}-0.kv", getpid());
+    std::ofstream(dir.path / "victim") << "untouched";
+    fs::create_symlink(dir.path / "victim", probe);
+    CHECK_FALSE(disk->check_writable(dir.path));
+    CHECK(*disk->read(dir.path / "victim", 0, 100) == "untouched");
+    CHECK(disk->list(dir.path)->size() == 1);
+    std::ofstream(probe) << "left by a process of our id";
+    CHECK_FALSE(disk->check_writable(dir.path));
+    CHECK(disk->list(dir.path)->size() == 1);
 }
 
 TEST_CASE("links are not followed") {

@@ -130,13 +130,17 @@ TEST_CASE("no descriptor of ours is in the child, stdin is empty") {
     CHECK(text.find("0 /dev/null") != std::string::npos);
 }
 
-TEST_CASE("the child leads its own session, with SIGTERM blocked and SIGPIPE at its default") {
-    std::signal(SIGPIPE, SIG_IGN);
+TEST_CASE("the child leads its own session, with SIGTERM blocked and no signal ignored") {
+    for (const int one : {SIGPIPE, SIGINT, SIGHUP}) { // as after nohup, or in the background
+        std::signal(one, SIG_IGN);
+    }
     // Not through a shell: dash clears the signal mask.
     const scratch_file status, stat_line;
     run({"/bin/cp", {"/proc/self/status", status.path.string()}, {}});
     run({"/bin/cp", {"/proc/self/stat", stat_line.path.string()}, {}});
-    std::signal(SIGPIPE, SIG_DFL);
+    for (const int one : {SIGPIPE, SIGINT, SIGHUP}) {
+        std::signal(one, SIG_DFL);
+    }
     const auto text = status.text();
 
     const auto field = [&](const std::string& name) {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/error_code.hpp>
+
+namespace hibernate::proxy {
+
+/// The completion token of the proxy: a failure is stored instead of thrown.
+inline auto error_into(boost::system::error_code& error) {
+    return boost::asio::redirect_error(boost::asio::use_awaitable, error);
+}
+
+} // namespace hibernate::proxy

@@ -1,0 +1,360 @@
+#include "llama_hibernate/proxy/exchange.hpp"
+
+#include <array>
+#include <exception>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/write.hpp>
+
+#include "error_into.hpp"
+#include "llama_hibernate/base/log.hpp"
+
+namespace hibernate::proxy {
+
+namespace asio = boost::asio;
+using asio::experimental::awaitable_operators::operator||;
+using asio::experimental::awaitable_operators::operator&&;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t upstream_buffer_size = 32 * 1024;
+constexpr unsigned bad_request = 400;
+constexpr unsigned internal_error = 500;
+constexpr unsigned bad_gateway = 502;
+
+std::span<char> bytes_of(boost::beast::flat_buffer& buffer) {
+    const auto bytes = buffer.data();
+    return {static_cast<char*>(bytes.data()), bytes.size()};
+}
+
+std::string_view view_of(std::span<const char> bytes) {
+    return {bytes.data(), bytes.size()};
+}
+
+} // namespace
+
+exchange::exchange(
+    shared_state& shared,
+    client_side& client,
+    const request_head& request,
+    const request_view& view)
+    : shared_(shared), client_(client), request_(request), view_(view),
+      upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
+      request_body_(request.body) {
+    from_upstream_.reserve(upstream_buffer_size);
+}
+
+exchange::~exchange() {
+    ended(outcome::cut, next::close);
+}
+
+void exchange::cut() {
+    cut_ = true;
+    error_code ignored;
+    upstream_.close(ignored);
+    ended(outcome::cut, next::close);
+}
+
+exchange::next exchange::ended(outcome how, next then) {
+    if (owes_after_response_) {
+        owes_after_response_ = false;
+        if (shared_.hooks != nullptr) {
+            shared_.hooks->after_response(view_, how);
+        }
+    }
+    return then;
+}
+
+exchange::next exchange::fail(unsigned status, const char* message, outcome how) {
+    if (client_written_) {
+        return ended(how, next::close);
+    }
+    local_answer_ = {
+        status, message, status == bad_request ? "invalid_request_error" : "server_error"};
+    return ended(how, next::answer);
+}
+
+asio::awaitable<exchange::next> exchange::run() {
+    const auto half_close = shared_.settings.on_half_close;
+    auto starting = start();
+    auto leaving = client_.gone(half_close);
+    const auto started = co_await (std::move(starting) || std::move(leaving));
+    if (cut_ || started.index() == 1) {
+        co_return ended(outcome::client_gone, next::close);
+    }
+    switch (std::get<0>(started)) {
+    case step::hook_failed:
+        co_return fail(internal_error, "Internal error", outcome::upstream_failed);
+    case step::upstream_failed:
+        co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
+    default:
+        break;
+    }
+
+    // The child may answer before it has read the whole request, so both directions run at once.
+    auto client_end = step::client_gone;
+    auto responding = relay_response();
+    auto sending = send_request_body(client_end);
+    const auto relayed = co_await (std::move(responding) || std::move(sending));
+    if (!cut_ && relayed.index() == 0) {
+        const auto end = std::get<0>(relayed);
+        if (end == response_end::switched) {
+            co_await tunnel();
+        }
+        co_return conclude(end);
+    }
+    // Nobody listens any more: the child learns it from this, and stops to generate.
+    error_code ignored;
+    upstream_.close(ignored);
+    if (client_end == step::request_malformed) {
+        co_return fail(bad_request, "Invalid chunked request body", outcome::client_gone);
+    }
+    co_return ended(outcome::client_gone, next::close);
+}
+
+exchange::next exchange::conclude(response_end end) {
+    switch (end) {
+    case response_end::complete:
+        return ended(
+            outcome::complete, response_keeps_ && request_complete() ? next::keep : next::finish);
+    case response_end::switched:
+        return ended(outcome::complete, next::close);
+    case response_end::client_gone:
+        return ended(outcome::client_gone, next::close);
+    case response_end::no_response:
+        return fail(
+            bad_gateway, "llama-server broke off without a valid response",
+            outcome::upstream_failed);
+    case response_end::broken:
+        return ended(outcome::upstream_failed, next::close);
+    case response_end::broken_unframed:
+        return ended(outcome::upstream_failed, next::reset);
+    }
+    return next::close;
+}
+
+asio::awaitable<exchange::step> exchange::start() {
+    owes_after_response_ = true;
+    try {
+        co_await shared_.hooks->before_forward(view_);
+    } catch (const std::exception& failure) {
+        if (!cut_) {
+            log::debug("before a request was forwarded: {}", failure.what());
+        }
+        co_return step::hook_failed;
+    }
+    const auto opened = co_await open_upstream();
+    co_return opened;
+}
+
+asio::awaitable<exchange::step> exchange::open_upstream() {
+    // The owner may have taken the child away while the hook took its time.
+    if (cut_ || !shared_.upstream) {
+        co_return step::upstream_failed;
+    }
+    const auto child = *shared_.upstream;
+    error_code error;
+    co_await upstream_.async_connect(child, error_into(error));
+    if (error) {
+        co_return step::upstream_failed;
+    }
+    upstream_.set_option(asio::ip::tcp::no_delay(true), error);
+    const auto head =
+        head_for_upstream(request_, {client_.stream.peer_address(), client_.stream.encrypted()});
+    const auto buffer = asio::buffer(head);
+    co_await asio::async_write(upstream_, buffer, error_into(error));
+    co_return error ? step::upstream_failed : step::ok;
+}
+
+/// Completes only when the client has gone, or sent what is no body.
+asio::awaitable<void> exchange::send_request_body(step& end) {
+    error_code error;
+    bool child_reads = true;
+    while (!request_body_.done() && child_reads) {
+        const auto part = request_body_.scan(client_.unread());
+        if (request_body_.malformed()) {
+            end = step::request_malformed;
+            co_return;
+        }
+        const auto piece = asio::buffer(client_.buffer.cdata(), part);
+        co_await asio::async_write(upstream_, piece, error_into(error));
+        // A child that reads no further may have answered already; its response decides.
+        child_reads = !error;
+        client_.buffer.consume(part);
+        if (request_body_.done() || !child_reads) {
+            break;
+        }
+        client_.deadline = std::chrono::steady_clock::now() + shared_.settings.idle_timeout;
+        co_await client_.read_more(error);
+        client_.deadline = steady_time::max();
+        if (error) {
+            co_return;
+        }
+    }
+    co_await client_.gone(shared_.settings.on_half_close);
+}
+
+asio::awaitable<exchange::response_end> exchange::relay_response() {
+    for (;;) {
+        const auto response = co_await read_response();
+        if (!response || cut_) {
+            co_return response_end::no_response;
+        }
+        const bool switched = response->status == response_head::switching_protocols;
+        if (switched && request_.upgrade.empty()) {
+            co_return response_end::no_response;
+        }
+        if (response->interim() && !switched && request_.http_1_0) {
+            continue;
+        }
+        const bool may_keep = request_.keep_alive && request_complete() &&
+                              shared_.gate.current() != gate::state::closed;
+        const auto plan = plan_delivery(*response, request_.http_1_0, may_keep);
+        auto head = head_for_client(*response, plan);
+        if (!response->interim()) {
+            response_keeps_ = plan.keep_alive;
+            const auto end = co_await relay_response_body(*response, std::move(head), plan);
+            co_return end;
+        }
+        client_written_ = client_written_ || switched;
+        const std::array<asio::const_buffer, 2> pieces{asio::buffer(head), asio::const_buffer()};
+        error_code error;
+        co_await client_.stream.write(pieces, error);
+        if (error) {
+            co_return response_end::client_gone;
+        }
+        if (switched) {
+            co_return response_end::switched;
+        }
+    }
+}
+
+asio::awaitable<std::optional<response_head>> exchange::read_response() {
+    head_finder finder;
+    std::optional<response_head> response;
+    for (;;) {
+        const auto bytes = view_of(bytes_of(from_upstream_));
+        const auto verdict = finder.look(bytes);
+        if (verdict == head_finder::verdict::complete) {
+            response = read_response_head(bytes.substr(0, finder.end()), request_.method);
+            from_upstream_.consume(finder.end());
+            co_return response;
+        }
+        const auto room = from_upstream_.max_size() - from_upstream_.size();
+        if (verdict == head_finder::verdict::malformed || room == 0) {
+            co_return response;
+        }
+        error_code error;
+        const auto into = from_upstream_.prepare(room);
+        const auto size = co_await upstream_.async_read_some(into, error_into(error));
+        from_upstream_.commit(size);
+        if (error) {
+            co_return response;
+        }
+    }
+}
+
+asio::awaitable<exchange::response_end> exchange::relay_response_body(
+    const response_head& response, std::string head, const delivery& plan) {
+    const bool unframed = response.body.how == framing::kind::until_close;
+    const auto broken =
+        unframed || plan.unchunk ? response_end::broken_unframed : response_end::broken;
+    body_scanner body(response.body);
+    error_code error;
+    for (;;) {
+        const auto bytes = bytes_of(from_upstream_);
+        chunk_scanner::extracted part{};
+        if (plan.unchunk) {
+            part = body.extract(bytes);
+        } else {
+            part.scanned = body.scan(view_of(bytes));
+            part.payload = part.scanned;
+        }
+        if (body.malformed()) {
+            co_return client_written_ ? broken : response_end::no_response;
+        }
+        if (!head.empty() || part.payload > 0) {
+            client_written_ = true;
+            const std::array<asio::const_buffer, 2> pieces{
+                asio::buffer(head), asio::buffer(bytes.data(), part.payload)};
+            client_.write_deadline =
+                std::chrono::steady_clock::now() + shared_.settings.write_timeout;
+            co_await client_.stream.write(pieces, error);
+            client_.write_deadline = steady_time::max();
+            if (error) {
+                co_return response_end::client_gone;
+            }
+            head.clear();
+        }
+        from_upstream_.consume(part.scanned);
+        if (body.done()) {
+            co_return response_end::complete;
+        }
+        const auto into = from_upstream_.prepare(from_upstream_.max_size());
+        const auto size = co_await upstream_.async_read_some(into, error_into(error));
+        from_upstream_.commit(size);
+        if (error && size == 0) {
+            co_return unframed&& error == asio::error::eof ? response_end::complete : broken;
+        }
+    }
+}
+
+asio::awaitable<void> exchange::tunnel() {
+    auto up = tunnel_up();
+    auto down = tunnel_down();
+    co_await (std::move(up) && std::move(down));
+}
+
+// Either side may end its direction alone; an error in one ends both.
+asio::awaitable<void> exchange::tunnel_up() {
+    error_code error;
+    for (;;) {
+        const auto piece = client_.buffer.cdata();
+        co_await asio::async_write(upstream_, piece, error_into(error));
+        client_.buffer.consume(piece.size());
+        if (error || client_.half_closed) {
+            break;
+        }
+        co_await client_.read_more(error);
+        if (error) {
+            client_.half_closed = true;
+            break;
+        }
+    }
+    error_code ignored;
+    if (client_.half_closed && (!error || error == asio::error::eof)) {
+        upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
+    } else {
+        upstream_.close(ignored);
+        client_.stream.close();
+    }
+}
+
+asio::awaitable<void> exchange::tunnel_down() {
+    error_code error;
+    while (!error) {
+        const auto bytes = bytes_of(from_upstream_);
+        const std::array<asio::const_buffer, 2> pieces{
+            asio::buffer(bytes.data(), bytes.size()), asio::const_buffer()};
+        co_await client_.stream.write(pieces, error);
+        from_upstream_.consume(bytes.size());
+        if (!error) {
+            const auto into = from_upstream_.prepare(from_upstream_.max_size());
+            const auto size = co_await upstream_.async_read_some(into, error_into(error));
+            from_upstream_.commit(size);
+        }
+    }
+    if (error == asio::error::eof && client_.stream.send_fin()) {
+        co_return;
+    }
+    error_code ignored;
+    upstream_.close(ignored);
+    client_.stream.close();
+}
+
+} // namespace hibernate::proxy

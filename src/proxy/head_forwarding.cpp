@@ -1,0 +1,165 @@
+// How heads are written for the other side.
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "field_lists.hpp"
+#include "llama_hibernate/proxy/head.hpp"
+
+namespace hibernate::proxy {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr unsigned no_content = 204;
+
+/// Fields that concern one connection, or that we write ourselves.
+bool is_ours_to_write(std::string_view name) {
+    constexpr std::array<std::string_view, 8> names = {
+        "Connection", "Keep-Alive",        "Proxy-Connection", "Proxy-Authorization",
+        "TE",         "Transfer-Encoding", "Upgrade",          "Content-Length"};
+    for (const auto ours : names) {
+        if (same_name(name, ours)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Fields that a Connection field cannot take away: a request without them would mean another one.
+bool is_protected(std::string_view name) {
+    constexpr std::array<std::string_view, 7> names = {
+        "Host",   "Authorization",   "X-Api-Key",        "Content-Type",
+        "Expect", "X-Forwarded-For", "X-Forwarded-Proto"};
+    for (const auto kept : names) {
+        if (same_name(name, kept)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The names of all fields that concern one connection because its Connection field says so.
+std::vector<std::string_view> named_by_connection(const http::fields& fields) {
+    std::vector<std::string_view> names;
+    const auto [first, last] = fields.equal_range(http::field::connection);
+    for (auto field = first; field != last; ++field) {
+        for_each_item(standard_view(field->value()), [&](std::string_view name) {
+            if (!is_protected(name)) {
+                names.push_back(name);
+            }
+        });
+    }
+    return names;
+}
+
+void append_field(std::string& head, std::string_view name, std::string_view value) {
+    head.append(name).append(": ").append(value).append("\r\n");
+}
+
+/// Every field that passes through, in its order, but those for which skip says yes.
+template <typename Skip>
+void append_passing_fields(std::string& head, const http::fields& fields, Skip&& skip) {
+    const auto named = named_by_connection(fields);
+    for (const auto& field : fields) {
+        const auto name = standard_view(field.name_string());
+        bool passes = !is_ours_to_write(name) && !skip(name);
+        for (const auto one_hop : named) {
+            passes = passes && !same_name(name, one_hop);
+        }
+        if (passes) {
+            append_field(head, name, standard_view(field.value()));
+        }
+    }
+}
+
+std::string forwarded_for_value(const http::fields& fields, std::string_view client_address) {
+    std::string addresses;
+    const auto append = [&](std::string_view address) {
+        if (!address.empty()) {
+            addresses.append(addresses.empty() ? "" : ", ").append(address);
+        }
+    };
+    const auto [first, last] = fields.equal_range("X-Forwarded-For");
+    for (auto field = first; field != last; ++field) {
+        append(standard_view(field->value()));
+    }
+    append(client_address);
+    return addresses;
+}
+
+/// A missing body means length 0 here, but some servers read such a request to its end.
+bool needs_explicit_length(std::string_view method) {
+    return method == "POST" || method == "PUT" || method == "PATCH";
+}
+
+} // namespace
+
+std::string head_for_upstream(const request_head& request, const forwarded_for& from) {
+    std::string head;
+    constexpr std::size_t usual_size = 1024;
+    head.reserve(usual_size);
+    head.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
+    if (request.fields.count(http::field::host) == 0) {
+        append_field(head, "Host", "localhost");
+    }
+    append_passing_fields(head, request.fields, [&](std::string_view name) {
+        return same_name(name, "X-Forwarded-For") ||
+               (request.http_1_0 && same_name(name, "Expect"));
+    });
+    const auto addresses = forwarded_for_value(request.fields, from.client_address);
+    if (!addresses.empty()) {
+        append_field(head, "X-Forwarded-For", addresses);
+    }
+    if (request.fields.count("X-Forwarded-Proto") == 0) {
+        append_field(head, "X-Forwarded-Proto", from.tls ? "https" : "http");
+    }
+    if (request.body.how == framing::kind::chunked) {
+        append_field(head, "Transfer-Encoding", "chunked");
+    } else if (request.body.how == framing::kind::length || needs_explicit_length(request.method)) {
+        append_field(head, "Content-Length", fmt::format("{}", request.body.length));
+    }
+    if (request.upgrade.empty()) {
+        append_field(head, "Connection", "close");
+    } else {
+        append_field(head, "Connection", "Upgrade");
+        append_field(head, "Upgrade", request.upgrade);
+    }
+    return head.append("\r\n");
+}
+
+delivery plan_delivery(const response_head& response, bool http_1_0, bool may_keep) {
+    delivery plan;
+    plan.http_1_0 = http_1_0;
+    plan.unchunk = http_1_0 && response.body.how == framing::kind::chunked;
+    plan.keep_alive = may_keep && !plan.unchunk && response.body.how != framing::kind::until_close;
+    return plan;
+}
+
+std::string head_for_client(const response_head& response, const delivery& plan) {
+    std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, response.reason);
+    append_passing_fields(head, response.fields, [](std::string_view) { return false; });
+    const bool may_tell_length = !response.interim() && response.status != no_content;
+    if (may_tell_length && response.chunked && !plan.http_1_0) {
+        append_field(head, "Transfer-Encoding", "chunked");
+    } else if (may_tell_length && response.content_length) {
+        append_field(head, "Content-Length", fmt::format("{}", *response.content_length));
+    }
+    if (response.status == response_head::switching_protocols) {
+        append_field(head, "Connection", "Upgrade");
+        if (const auto protocol = first_field(response.fields, "Upgrade")) {
+            append_field(head, "Upgrade", *protocol);
+        }
+    } else if (!response.interim()) {
+        if (!plan.keep_alive) {
+            append_field(head, "Connection", "close");
+        } else if (plan.http_1_0) {
+            append_field(head, "Connection", "keep-alive");
+        }
+    }
+    return head.append("\r\n");
+}
+
+} // namespace hibernate::proxy

@@ -1,0 +1,234 @@
+#include "llama_hibernate/store/manifest.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace hibernate::store {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t format = 1;
+constexpr std::size_t id_digits = 16;
+constexpr std::size_t checksum_digits = 32;
+
+constexpr std::uint64_t max_tokens = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t max_bytes = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t max_seconds = 253402300799; ///< the end of the year 9999
+
+/// Deeper than anything that a later version would write. Writing JSON recurses, so what we keep
+/// must not be able to exhaust the stack.
+constexpr int max_depth = 16;
+
+bool is_hex(std::string_view text, std::size_t digits) {
+    return text.size() == digits && std::all_of(text.begin(), text.end(), [](char digit) {
+               return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');
+           });
+}
+
+/// Takes the fields that we know out of an object and remembers the first that is not as it must
+/// be; what remains in the object is what we do not know.
+class field_reader {
+public:
+    explicit field_reader(json& object) : object_(object) {}
+
+    const std::string& problem() const noexcept { return problem_; }
+
+    std::string text(const char* name) {
+        const auto field = take(name);
+        if (!field.is_string()) {
+            refuse(name, "a string");
+            return {};
+        }
+        return field.get<std::string>();
+    }
+
+    std::string hex(const char* name, std::size_t digits, bool may_be_empty = false) {
+        auto value = text(name);
+        if (!is_hex(value, digits) && !(may_be_empty && value.empty())) {
+            refuse(name, fmt::format("{} lower-case hex digits", digits));
+        }
+        return value;
+    }
+
+    std::uint64_t number(const char* name, std::uint64_t least, std::uint64_t most) {
+        const auto field = take(name);
+        const auto value = field.is_number_unsigned() ? field.get<std::uint64_t>() : 0;
+        if (!field.is_number_unsigned() || value < least || value > most) {
+            refuse(name, fmt::format("a whole number from {} to {}", least, most));
+        }
+        return value;
+    }
+
+    wall_time time(const char* name) {
+        return wall_time{std::chrono::seconds{number(name, 0, max_seconds)}};
+    }
+
+    bool flag(const char* name) {
+        const auto field = take(name);
+        if (!field.is_boolean()) {
+            refuse(name, "true or false");
+            return false;
+        }
+        return field.get<bool>();
+    }
+
+    std::map<std::string, std::string> texts_by_name(const char* name) {
+        const auto field = take(name);
+        std::map<std::string, std::string> values;
+        bool valid = field.is_object();
+        if (valid) {
+            for (const auto& [key, value] : field.items()) {
+                valid = valid && value.is_string();
+                values[key] = value.is_string() ? value.get<std::string>() : std::string();
+            }
+        }
+        if (!valid) {
+            refuse(name, "an object of strings");
+        }
+        return values;
+    }
+
+    std::vector<std::string> ids(const char* name) {
+        const auto field = take(name);
+        std::vector<std::string> values;
+        bool valid = field.is_array();
+        if (valid) {
+            for (const auto& value : field) {
+                valid = valid && value.is_string() && is_snapshot_id(value.get<std::string>());
+                if (valid) {
+                    values.push_back(value.get<std::string>());
+                }
+            }
+        }
+        if (!valid) {
+            refuse(name, "a list of snapshot ids");
+        }
+        return values;
+    }
+
+private:
+    json take(const char* name) {
+        const auto found = object_.find(name);
+        if (found == object_.end()) {
+            return nullptr;
+        }
+        json value = std::move(*found);
+        object_.erase(found);
+        return value;
+    }
+
+    void refuse(const char* name, std::string_view wanted) {
+        if (problem_.empty()) {
+            problem_ = fmt::format("its \"{}\" is not {}", name, wanted);
+        }
+    }
+
+    json& object_;
+    std::string problem_;
+};
+
+manifest_reading refuse(std::string problem) {
+    return {std::nullopt, std::move(problem)};
+}
+
+/// The object that a text holds, or nothing for anything else.
+std::optional<json> parse_object(std::string_view text) {
+    bool too_deep = false;
+    const auto limit = [&too_deep](int depth, json::parse_event_t, const json&) {
+        too_deep = too_deep || depth > max_depth;
+        return !too_deep;
+    };
+    constexpr bool throw_on_error = false;
+    auto object = json::parse(text, limit, throw_on_error);
+    if (too_deep || !object.is_object()) {
+        return std::nullopt;
+    }
+    return object;
+}
+
+} // namespace
+
+bool is_snapshot_id(std::string_view text) {
+    return is_hex(text, id_digits);
+}
+
+bool is_snapshot_name(std::string_view name, std::string_view extension) {
+    return is_snapshot_id(name.substr(0, id_digits)) && name.substr(id_digits) == extension;
+}
+
+std::string write_manifest(const manifest& what) {
+    json object = json::object();
+    if (auto unknown = parse_object(what.unknown_fields)) {
+        object = std::move(*unknown);
+    }
+    object["format"] = format;
+    object["id"] = what.id;
+    object["signature"] = what.signature.parts;
+    object["model_name"] = what.model_name;
+    object["tokens"] = what.tokens;
+    object["bytes"] = what.bytes;
+    object["state_version"] = what.state_version;
+    object["created"] = what.created.time_since_epoch().count();
+    object["last_used"] = what.last_used.time_since_epoch().count();
+    object["uses"] = what.uses;
+    object["reason"] = what.reason;
+    object["slot"] = what.slot;
+    object["checksum"] = what.checksum;
+    object["synced"] = what.synced;
+    object["boot_id"] = what.boot_id;
+    object["supersedes"] = what.supersedes;
+    constexpr int indent = 2;
+    // A name from a file system may be no UTF-8; that must not cost the snapshot.
+    return object.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+manifest_reading read_manifest(std::string_view text) {
+    auto object = parse_object(text);
+    if (!object) {
+        return refuse("it is not a JSON object");
+    }
+    field_reader fields(*object);
+    const auto written_as = fields.number("format", 1, std::numeric_limits<std::uint64_t>::max());
+    if (!fields.problem().empty()) {
+        return refuse(fields.problem());
+    }
+    if (written_as > format) {
+        return refuse(fmt::format(
+            "its format {} is newer than {}, the newest that this version reads", written_as,
+            format));
+    }
+    manifest value;
+    value.id = fields.hex("id", id_digits);
+    value.signature.parts = fields.texts_by_name("signature");
+    value.model_name = fields.text("model_name");
+    value.tokens = fields.number("tokens", 1, max_tokens);
+    value.bytes = fields.number("bytes", 1, max_bytes);
+    value.state_version = static_cast<std::uint32_t>(
+        fields.number("state_version", 0, std::numeric_limits<std::uint32_t>::max()));
+    value.created = fields.time("created");
+    value.last_used = fields.time("last_used");
+    value.uses = fields.number("uses", 0, max_bytes);
+    value.reason = fields.text("reason");
+    value.slot =
+        static_cast<int>(fields.number("slot", 0, std::numeric_limits<std::int32_t>::max()));
+    value.checksum = fields.hex("checksum", checksum_digits, true);
+    value.synced = fields.flag("synced");
+    value.boot_id = fields.text("boot_id");
+    value.supersedes = fields.ids("supersedes");
+    if (!fields.problem().empty()) {
+        return refuse(fields.problem());
+    }
+    if (!object->empty()) {
+        value.unknown_fields = object->dump();
+    }
+    return {std::move(value), {}};
+}
+
+} // namespace hibernate::store

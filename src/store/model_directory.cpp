@@ -1,0 +1,404 @@
+#include "llama_hibernate/store/model_directory.hpp"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "llama_hibernate/base/log.hpp"
+#include "snapshot_files.hpp"
+
+namespace hibernate::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using name_set = std::set<std::string>;
+
+constexpr const char* lock_name = "lock";
+
+error_code make_error(boost::system::errc::errc_t what) {
+    return boost::system::errc::make_error_code(what);
+}
+
+io_result<name_set> names_in(disk& disk, const fs::path& directory) {
+    const auto entries = disk.list(directory);
+    if (!entries) {
+        return entries.error();
+    }
+    name_set names;
+    for (const auto& entry : *entries) {
+        names.insert(entry.name);
+    }
+    return names;
+}
+
+/// The ids that have a manifest, whatever it may hold.
+std::vector<std::string> committed_ids(const name_set& names) {
+    std::vector<std::string> ids;
+    for (const auto& name : names) {
+        if (is_snapshot_name(name, manifest_extension)) {
+            ids.push_back(name.substr(0, name.size() - manifest_extension.size()));
+        }
+    }
+    return ids;
+}
+
+bool is_leftover(const std::string& name, const name_set& names) {
+    const auto lacks = [&](std::string_view extension, std::string_view twin) {
+        return is_snapshot_name(name, extension) &&
+               !names.contains(name.substr(0, name.size() - extension.size()) + std::string(twin));
+    };
+    return is_staging_name(name) || is_snapshot_name(name, unfinished_extension) ||
+           lacks(state_extension, manifest_extension) || lacks(manifest_extension, state_extension);
+}
+
+std::string new_id(const name_set& taken) {
+    std::random_device random;
+    std::uniform_int_distribution<std::uint64_t> digits;
+    for (;;) {
+        auto id = fmt::format("{:016x}", digits(random));
+        const auto first = taken.lower_bound(id);
+        if (first == taken.end() || !first->starts_with(id)) {
+            return id;
+        }
+    }
+}
+
+/// The head of what the child has written, if it is what the child says it is.
+llama::state_file_reading check_staged(disk& disk, const fs::path& file, const staged_save& save) {
+    if (save.tokens == 0) {
+        return {{}, "the slot was empty"};
+    }
+    const auto size = disk.size(file);
+    if (!size) {
+        return {{}, fmt::format("the saved file cannot be read: {}", size.error().message())};
+    }
+    if (*size != save.bytes) {
+        return {
+            {}, fmt::format("the saved file has {} bytes, but {} were written", *size, save.bytes)};
+    }
+    auto reading = llama::read_state_file_head(disk, file);
+    if (!reading.head) {
+        return {{}, fmt::format("the saved file is damaged: {}", reading.problem)};
+    }
+    if (reading.head->tokens.size() != save.tokens) {
+        return {
+            {},
+            fmt::format(
+                "the saved file has {} tokens, but {} were saved", reading.head->tokens.size(),
+                save.tokens)};
+    }
+    return reading;
+}
+
+/// Everything up to the commit and no more; a clause on the step that failed, if one did.
+std::string commit(
+    disk& disk, const fs::path& directory, const fs::path& staged, bool durable, manifest& made) {
+    if (const auto failed = disk.make_private(staged)) {
+        return fmt::format("the saved file cannot be made private: {}", failed.message());
+    }
+    if (durable) {
+        if (const auto failed = disk.sync_file(staged)) {
+            return fmt::format("the saved file cannot be synced: {}", failed.message());
+        }
+        const auto checksum = disk.checksum(staged);
+        if (!checksum) {
+            return fmt::format("the saved file cannot be read: {}", checksum.error().message());
+        }
+        made.checksum = *checksum;
+        made.synced = true;
+    }
+    const auto file = file_of(directory, made.id, state_extension);
+    if (const auto failed = disk.rename(staged, file)) {
+        return fmt::format("the saved file cannot be renamed: {}", failed.message());
+    }
+    const auto manifest_file = file_of(directory, made.id, manifest_extension);
+    if (const auto failed = disk.replace(
+            manifest_file, write_manifest(made), durable ? when_synced::now : when_synced::later)) {
+        return fmt::format("the manifest cannot be written: {}", failed.message());
+    }
+    if (durable) {
+        if (const auto failed = disk.sync_directory(directory)) {
+            return fmt::format("the directory cannot be synced: {}", failed.message());
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+model_directory::model_directory(disk& disk, fs::path path, std::unique_ptr<file_lock> lock)
+    : disk_(disk), path_(std::move(path)), lock_(std::move(lock)),
+      // Not from zero: in containers a new daemon has the process id of the one before, whose
+      // child may still be writing.
+      next_staging_(std::random_device{}()) {}
+
+io_result<std::unique_ptr<model_directory>>
+model_directory::open(disk& disk, const fs::path& root, const std::string& name) {
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+        return make_error(boost::system::errc::invalid_argument);
+    }
+    const auto path = root / name;
+    for (const auto& directory : {root, path}) {
+        if (const auto failed = disk.create_private_directory(directory)) {
+            return failed;
+        }
+    }
+    auto lock = disk.try_lock(path / lock_name);
+    if (!lock) {
+        return lock.error();
+    }
+    if (*lock == nullptr) {
+        return make_error(boost::system::errc::resource_unavailable_try_again);
+    }
+    if (const auto failed = disk.check_writable(path)) {
+        return failed;
+    }
+    std::unique_ptr<model_directory> opened(new model_directory(disk, path, std::move(*lock)));
+    if (const auto failed = opened->clear_leftovers()) {
+        return failed;
+    }
+    return opened;
+}
+
+error_code model_directory::clear_leftovers() {
+    const auto names = names_in(disk_, path_);
+    if (!names) {
+        return names.error();
+    }
+    for (const auto& name : *names) {
+        if (!is_leftover(name, *names)) {
+            continue;
+        }
+        if (const auto failed = disk_.remove(path_ / name)) {
+            log::warning(
+                "cannot remove the leftover {}: {}", (path_ / name).string(), failed.message());
+        } else {
+            log::info(
+                "removed {}, the leftover of a save that was cut off", (path_ / name).string());
+        }
+    }
+    finish_publications();
+    return {};
+}
+
+void model_directory::finish_publications() {
+    const auto names = names_in(disk_, path_);
+    if (!names) {
+        return;
+    }
+    for (const auto& id : committed_ids(*names)) {
+        const auto saved = load_manifest(disk_, path_, id);
+        if (!saved.value || !saved.value->synced) {
+            continue;
+        }
+        auto left = saved.value->supersedes;
+        std::erase_if(left, [&](const auto& old) {
+            return old == id || !names->contains(fmt::format("{}{}", old, manifest_extension));
+        });
+        // Only a new snapshot that can be relied on is worth the old ones.
+        if (left.empty() || !load_snapshot(disk_, path_, id).manifest) {
+            continue;
+        }
+        // The kill may have come before the name of the new manifest was on the medium.
+        if (const auto failed = disk_.sync_directory(path_)) {
+            log::warning("cannot sync {}: {}", path_.string(), failed.message());
+            continue;
+        }
+        for (const auto& old : left) {
+            remove_superseded(old, id);
+        }
+    }
+}
+
+void model_directory::remove_superseded(const std::string& old, const std::string& by) {
+    if (const auto failed = remove_snapshot(disk_, path_, old)) {
+        log::warning("cannot remove the superseded snapshot {}: {}", old, failed.message());
+    } else {
+        log::debug("removed snapshot {}, which {} supersedes", old, by);
+    }
+}
+
+std::vector<snapshot> model_directory::snapshots() {
+    const auto names = names_in(disk_, path_);
+    if (!names) {
+        log::warning("cannot list {}: {}", path_.string(), names.error().message());
+        return {};
+    }
+    std::vector<snapshot> found;
+    for (const auto& id : committed_ids(*names)) {
+        auto reading = load_snapshot(disk_, path_, id);
+        if (!reading.manifest) {
+            log::warning("snapshot {} in {} is left out: {}", id, path_.string(), reading.problem);
+            continue;
+        }
+        found.push_back({std::move(*reading.manifest), fmt::format("{}{}", id, state_extension)});
+    }
+    // They wait for their successor to be synced.
+    name_set superseded;
+    for (const auto& one : found) {
+        superseded.insert(one.manifest.supersedes.begin(), one.manifest.supersedes.end());
+    }
+    std::erase_if(found, [&](const auto& one) { return superseded.contains(one.manifest.id); });
+    return found;
+}
+
+std::string model_directory::new_staging_name() {
+    return fmt::format("staging-{}-{}{}", getpid(), next_staging_++, state_extension);
+}
+
+publication model_directory::publish(const staged_save& save, wall_time now) {
+    if (!is_staging_name(save.staging_name)) {
+        return {{}, fmt::format("\"{}\" is no staging name", save.staging_name), {}};
+    }
+    const auto staged = path_ / save.staging_name;
+    const auto checked = check_staged(disk_, staged, save);
+    if (!checked.head) {
+        discard_staging(save.staging_name);
+        return {{}, checked.problem, {}};
+    }
+    const auto names = names_in(disk_, path_);
+    if (!names) {
+        discard_staging(save.staging_name);
+        return {{}, fmt::format("the directory cannot be listed: {}", names.error().message()), {}};
+    }
+
+    manifest made;
+    made.id = new_id(*names);
+    made.signature = save.signature;
+    made.model_name = save.model_name;
+    made.tokens = save.tokens;
+    made.bytes = save.bytes;
+    made.state_version = checked.head->version;
+    made.created = now;
+    made.last_used = now;
+    made.reason = save.reason;
+    made.slot = save.slot;
+    made.boot_id = boot_id();
+    for (const auto& id : committed_ids(*names)) {
+        const auto old = load_manifest(disk_, path_, id);
+        if (!old.value || old.value->signature != save.signature ||
+            old.value->tokens > save.tokens) {
+            continue;
+        }
+        const auto whole = load_snapshot(disk_, path_, id);
+        if (whole.manifest && llama::continues(*checked.head, whole.head)) {
+            made.supersedes.push_back(id);
+        }
+    }
+
+    auto problem = commit(disk_, path_, staged, save.durable, made);
+    if (!problem.empty()) {
+        remove_snapshot(disk_, path_, made.id);
+        discard_staging(save.staging_name);
+        return {{}, std::move(problem), {}};
+    }
+    publication result;
+    result.superseded_ids = made.supersedes;
+    if (save.durable) {
+        for (const auto& old : made.supersedes) {
+            remove_superseded(old, made.id);
+        }
+    }
+    result.published = {std::move(made), {}};
+    result.published->file_name =
+        fmt::format("{}{}", result.published->manifest.id, state_extension);
+    return result;
+}
+
+error_code model_directory::make_durable(const std::string& id) {
+    // Whole, because what it supersedes goes then: data that the machine lost must not be synced
+    // and called safe.
+    auto saved = load_snapshot(disk_, path_, id);
+    if (!saved.manifest) {
+        log::debug("snapshot {} cannot be made durable: {}", id, saved.problem);
+        return make_error(boost::system::errc::no_such_file_or_directory);
+    }
+    const auto file = file_of(path_, id, state_extension);
+    if (const auto failed = disk_.sync_file(file)) {
+        return failed;
+    }
+    // Its name as well, before the manifest says that it is safe.
+    if (const auto failed = disk_.sync_directory(path_)) {
+        return failed;
+    }
+    const auto checksum = disk_.checksum(file);
+    if (!checksum) {
+        return checksum.error();
+    }
+    saved.manifest->checksum = *checksum;
+    saved.manifest->synced = true;
+    if (const auto failed = disk_.replace(
+            file_of(path_, id, manifest_extension), write_manifest(*saved.manifest))) {
+        return failed;
+    }
+    if (const auto failed = disk_.sync_directory(path_)) {
+        return failed;
+    }
+    for (const auto& old : saved.manifest->supersedes) {
+        remove_superseded(old, id);
+    }
+    return {};
+}
+
+error_code model_directory::note_restored(const std::string& id, wall_time now) {
+    auto saved = load_manifest(disk_, path_, id);
+    if (!saved.value) {
+        return make_error(boost::system::errc::no_such_file_or_directory);
+    }
+    ++saved.value->uses;
+    saved.value->last_used = now;
+    return disk_.replace(file_of(path_, id, manifest_extension), write_manifest(*saved.value));
+}
+
+std::string model_directory::verify(const std::string& id) {
+    if (!is_snapshot_id(id)) {
+        return "it is no snapshot";
+    }
+    const auto reading = load_snapshot(disk_, path_, id);
+    if (!reading.manifest) {
+        return reading.problem;
+    }
+    if (reading.manifest->checksum.empty()) {
+        return {};
+    }
+    const auto checksum = disk_.checksum(file_of(path_, id, state_extension));
+    if (!checksum) {
+        return fmt::format("its state file cannot be read: {}", checksum.error().message());
+    }
+    if (*checksum != reading.manifest->checksum) {
+        return "its state file was changed since it was saved: the checksum differs";
+    }
+    return {};
+}
+
+error_code model_directory::remove(const std::string& id) {
+    if (!is_snapshot_id(id)) {
+        return make_error(boost::system::errc::invalid_argument);
+    }
+    // First what it hides, which would be listed again.
+    if (const auto saved = load_snapshot(disk_, path_, id); saved.manifest) {
+        for (const auto& old : saved.manifest->supersedes) {
+            if (const auto failed = remove_snapshot(disk_, path_, old)) {
+                return failed;
+            }
+        }
+    }
+    return remove_snapshot(disk_, path_, id);
+}
+
+void model_directory::discard_staging(const std::string& staging_name) {
+    if (!is_staging_name(staging_name)) {
+        return;
+    }
+    if (const auto failed = disk_.remove(path_ / staging_name)) {
+        log::warning("cannot remove {}: {}", (path_ / staging_name).string(), failed.message());
+    }
+}
+
+} // namespace hibernate::store

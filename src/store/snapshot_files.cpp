@@ -1,0 +1,116 @@
+#include "snapshot_files.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace hibernate::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A manifest has about a KiB; more is not worth the memory.
+constexpr std::size_t max_manifest_bytes = std::size_t{1024} * 1024;
+
+bool is_number(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char digit) {
+        return digit >= '0' && digit <= '9';
+    });
+}
+
+std::string what_is_wrong(
+    const manifest& saved,
+    const io_result<std::uint64_t>& size,
+    const llama::state_file_reading& reading) {
+    if (!size) {
+        return fmt::format("its state file cannot be read: {}", size.error().message());
+    }
+    if (*size != saved.bytes) {
+        return fmt::format("its state file has {} bytes, but {} were saved", *size, saved.bytes);
+    }
+    if (!reading.head) {
+        return fmt::format("its state file is damaged: {}", reading.problem);
+    }
+    if (reading.head->tokens.size() != saved.tokens) {
+        return fmt::format(
+            "its state file has {} tokens, but {} were saved", reading.head->tokens.size(),
+            saved.tokens);
+    }
+    if (reading.head->version != saved.state_version) {
+        return fmt::format(
+            "its state file is of version {}, but {} was saved", reading.head->version,
+            saved.state_version);
+    }
+    return {};
+}
+
+} // namespace
+
+bool is_staging_name(std::string_view name) {
+    constexpr std::string_view prefix = "staging-";
+    if (!name.starts_with(prefix) || !name.ends_with(state_extension)) {
+        return false;
+    }
+    name.remove_prefix(prefix.size());
+    name.remove_suffix(std::min(name.size(), state_extension.size()));
+    const auto hyphen = name.find('-');
+    return hyphen != std::string_view::npos && is_number(name.substr(0, hyphen)) &&
+           is_number(name.substr(hyphen + 1));
+}
+
+fs::path file_of(const fs::path& directory, const std::string& id, std::string_view extension) {
+    return directory / fmt::format("{}{}", id, extension);
+}
+
+manifest_reading load_manifest(disk& disk, const fs::path& directory, const std::string& id) {
+    const auto file = file_of(directory, id, manifest_extension);
+    // Asked first, because to open what is no regular file might wait for ever.
+    const auto size = disk.size(file);
+    if (!size) {
+        return {{}, fmt::format("its manifest cannot be read: {}", size.error().message())};
+    }
+    if (*size > max_manifest_bytes) {
+        return {{}, fmt::format("its manifest has {} bytes", *size)};
+    }
+    const auto text = disk.read(file, 0, max_manifest_bytes);
+    if (!text) {
+        return {{}, fmt::format("its manifest cannot be read: {}", text.error().message())};
+    }
+    auto reading = read_manifest(*text);
+    if (!reading.value) {
+        return {{}, fmt::format("its manifest is unusable: {}", reading.problem)};
+    }
+    if (reading.value->id != id) {
+        return {{}, fmt::format("its manifest is that of {}", reading.value->id)};
+    }
+    return reading;
+}
+
+snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
+    auto saved = load_manifest(disk, directory, id);
+    if (!saved.value) {
+        return {{}, {}, std::move(saved.problem)};
+    }
+    const auto boot = boot_id();
+    if (!saved.value->synced && (boot.empty() || saved.value->boot_id != boot)) {
+        return {{}, {}, "the machine restarted before it was synced to the disk"};
+    }
+    const auto file = file_of(directory, id, state_extension);
+    auto reading = llama::read_state_file_head(disk, file);
+    auto problem = what_is_wrong(*saved.value, disk.size(file), reading);
+    if (!problem.empty()) {
+        return {{}, {}, std::move(problem)};
+    }
+    return {std::move(saved.value), std::move(*reading.head), {}};
+}
+
+error_code remove_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
+    if (const auto failed = disk.remove(file_of(directory, id, manifest_extension))) {
+        return failed;
+    }
+    return disk.remove(file_of(directory, id, state_extension));
+}
+
+} // namespace hibernate::store

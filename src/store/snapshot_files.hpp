@@ -1,0 +1,42 @@
+#pragma once
+// The files of one snapshot, read and removed by id: what model_directory is built on.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/llama/state_file.hpp"
+#include "llama_hibernate/store/manifest.hpp"
+
+namespace hibernate::store {
+
+inline constexpr std::string_view state_extension = ".kv";
+inline constexpr std::string_view manifest_extension = ".json";
+inline constexpr std::string_view unfinished_extension = ".json.tmp";
+
+/// staging-<digits>-<digits>.kv
+bool is_staging_name(std::string_view name);
+
+std::filesystem::path
+file_of(const std::filesystem::path& directory, const std::string& id, std::string_view extension);
+
+/// The manifest in <id>.json, if it is one and says the same id.
+manifest_reading
+load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
+
+/// A snapshot whose manifest, size and head agree and whose data can be trusted after a reboot.
+struct snapshot_reading {
+    std::optional<store::manifest> manifest; ///< nothing if there is a problem
+    llama::state_file_head head;
+    std::string problem;
+};
+snapshot_reading
+load_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
+
+/// The manifest first, so that a kill between the two leaves a file that belongs to no snapshot.
+error_code
+remove_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
+
+} // namespace hibernate::store
