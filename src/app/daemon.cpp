@@ -13,12 +13,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
-#include "llama_hibernate/app/restoring.hpp"
-#include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
-#include "llama_hibernate/llama/model_identity.hpp"
 
 namespace hibernate::app {
 
@@ -35,7 +32,6 @@ constexpr auto bind_pause = 100ms;
 // One stop often arrives twice at once: to the group, and passed on by a parent in that group. A
 // second one that somebody meant comes later.
 constexpr auto same_signal = 300ms;
-constexpr auto lock_pause = 50ms;
 constexpr auto health_pause = 25ms;
 constexpr auto call_limit = 2s;      // for a small question to a child that is there
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
@@ -70,21 +66,6 @@ std::uint16_t find_free_port(asio::io_context& context) {
     return probe.local_endpoint().port();
 }
 
-/// What the model's folder is named after: its whole path, however the user wrote it, or the name
-/// of what is to be downloaded.
-std::string full_model_name(const llama::server_args& args) {
-    if (args.model_path.empty()) {
-        return args.model;
-    }
-    std::error_code ignored;
-    const auto path = std::filesystem::absolute(args.model_path, ignored);
-    return path.empty() ? args.model : path.lexically_normal().string();
-}
-
-store::wall_time wall_now() {
-    return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 std::string describe(const process::exit_report& report) {
     return report.signal != 0
                ? fmt::format(
@@ -100,8 +81,8 @@ daemon::daemon(
     llama::environment_map environment,
     std::string program)
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
-      program_(std::move(program)), signals_(context_, SIGTERM, SIGINT), disk_thread_(context_),
-      disk_(make_real_disk()), hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      program_(std::move(program)), signals_(context_, SIGTERM, SIGINT),
+      keeping_(context_, options_, args_), hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       lifecycle_(
@@ -155,7 +136,7 @@ asio::awaitable<void> daemon::pause(milliseconds time) {
 
 asio::awaitable<void> daemon::start_up() {
     co_await bind_listeners();
-    co_await open_store();
+    co_await keeping_.open();
     life_begun_ = true;
     for (const auto what : lifecycle_.start()) {
         perform(what);
@@ -185,44 +166,6 @@ asio::awaitable<void> daemon::bind_listeners() {
     log::info("listening on {}", fmt::join(server_.urls(), " and "));
 }
 
-asio::awaitable<void> daemon::open_store() {
-    if (args_.model.empty()) {
-        log::warning(
-            "no model is named, so llama-server is a router: conversations are served, but "
-            "neither saved nor restored");
-        co_return;
-    }
-    const auto root =
-        args_.slot_save_path.empty() ? options_.root : std::filesystem::path(args_.slot_save_path);
-    const auto name = store::directory_name(full_model_name(args_), options_.name);
-    const auto deadline = clock::now() + options_.restore_budget;
-    bool told = false;
-    for (;;) {
-        const auto open = [this, root, name] {
-            return store::model_directory::open(*disk_, root, name);
-        };
-        auto opened = co_await disk_thread_.run(open);
-        if (opened) {
-            directory_ = std::move(*opened);
-            co_return;
-        }
-        const bool locked = opened.error() == boost::system::errc::resource_unavailable_try_again;
-        if (!locked || clock::now() >= deadline) {
-            log::error(
-                "conversations are served, but neither saved nor restored: {}: {}",
-                (root / name).string(),
-                locked ? "another llama-hibernate uses it" : opened.error().message());
-            co_return;
-        }
-        if (!told) {
-            log::info(
-                "another llama-hibernate still uses {}; waiting for it", (root / name).string());
-            told = true;
-        }
-        co_await pause(lock_pause);
-    }
-}
-
 // ------------------------------------------------------------------------- events and actions
 
 asio::awaitable<void> daemon::watch_signals() {
@@ -234,7 +177,7 @@ asio::awaitable<void> daemon::watch_signals() {
             co_return;
         }
         const auto now = clock::now();
-        stopping_ = true;
+        keeping_.stop();
         if (!lifecycle_.stop_was_requested()) {
             first_stop_ = now;
             stop_deadline_ = now + options_.stop_budget;
@@ -262,7 +205,7 @@ void daemon::perform(keeper::action what) {
     case keeper::action::start_child:
         ++life_;
         abandon_ = false;
-        facts_.reset();
+        keeping_.forget_child();
         return spawn(live_child());
     case keeper::action::start_child_later:
         return spawn(start_child_later());
@@ -302,8 +245,7 @@ asio::awaitable<void> daemon::live_child() {
     const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), port);
     process::command command;
     command.executable = program_;
-    command.arguments = llama::child_arguments(
-        args_, port, directory_ ? directory_->path().string() : std::string());
+    command.arguments = llama::child_arguments(args_, port, keeping_.save_path());
     command.environment = llama::child_environment(environment_);
 
     auto launched = process::child::launch(context_, command);
@@ -365,73 +307,12 @@ asio::awaitable<void> daemon::interrupt_child() {
 
 // --------------------------------------------------------------------------------- the slots
 
-asio::awaitable<std::optional<child_facts>> daemon::learn_facts(clock::time_point deadline) {
-    const auto client = client_;
-    for (;;) {
-        // A build may answer /health before it answers /props.
-        auto props = co_await client->props(deadline);
-        if (props) {
-            const std::filesystem::path model = props->model_path;
-            const auto identify = [this, model] { return llama::identify_model(*disk_, model); };
-            auto identity = co_await disk_thread_.run(identify);
-            if (identity) {
-                co_return describe_child(args_, *props, *identity);
-            }
-            log::error(
-                "conversations are neither saved nor restored: cannot read the model {}: {}",
-                model.string(), identity.error().message());
-            co_return std::nullopt;
-        }
-        if (abandon_ || clock::now() >= deadline) {
-            log::error(
-                "conversations are neither saved nor restored: no answer to /props: {}",
-                props.failure().message);
-            co_return std::nullopt;
-        }
-        co_await pause(health_pause);
-    }
-}
-
 asio::awaitable<void> daemon::restore(int life) {
-    const auto client = client_;
-    const auto loaded = clock::now();
-    const auto deadline = loaded + options_.restore_budget;
-    std::string outcome = "nothing to restore";
-    std::vector<std::string> restored_ids;
-
-    std::optional<child_facts> facts;
-    if (directory_) {
-        facts = co_await learn_facts(deadline);
-    }
-    if (life != life_) {
-        co_return;
-    }
-    facts_ = facts;
-    if (facts && options_.restore) {
-        const auto look = [this] { return directory_->snapshots(); };
-        auto snapshots = co_await disk_thread_.run(look);
-        const auto plan = keeper::plan_restore(
-            std::move(snapshots), facts->signature, {facts->total_slots, facts->context_size});
-        if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
-            log::warning("{}", skipped);
-        }
-        const auto progress = [this](std::size_t step, std::size_t all) {
-            gate_.hold(fmt::format("restoring {} of {}", step, all));
-        };
-        const auto abandoned = [this, life] { return abandon_ || life != life_; };
-        auto report = co_await restore_slots(*client, plan, deadline, progress, abandoned);
-        if (report.left_out != 0 && !abandoned()) {
-            log::warning(
-                "{} of {} snapshots were not restored", report.left_out, plan.steps.size());
-        }
-        if (!report.restored_ids.empty()) {
-            outcome = fmt::format(
-                "{} {}, {} tokens restored ({})", report.restored_ids.size(),
-                report.restored_ids.size() == 1 ? "conversation" : "conversations", report.tokens,
-                format_duration(report.time));
-        }
-        restored_ids = std::move(report.restored_ids);
-    }
+    const auto progress = [this](std::size_t step, std::size_t all) {
+        gate_.hold(fmt::format("restoring {} of {}", step, all));
+    };
+    const auto abandoned = [this, life] { return abandon_ || life != life_; };
+    const auto outcome = co_await keeping_.restore(client_, progress, abandoned);
     if (life != life_) {
         co_return;
     }
@@ -441,33 +322,7 @@ asio::awaitable<void> daemon::restore(int life) {
             "ready in {}: {}",
             format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
             outcome);
-        tidy_store(std::move(restored_ids));
-    }
-}
-
-void daemon::tidy_store(std::vector<std::string> restored_ids) {
-    if (!directory_) {
-        return;
-    }
-    const auto work = [this, ids = std::move(restored_ids)] {
-        for (const auto& id : ids) {
-            if (const auto ec = directory_->note_restored(id, wall_now()); ec) {
-                log::warning("snapshot {}: its restore was not noted: {}", id, ec.message());
-            }
-        }
-        for (const auto& one : directory_->snapshots()) {
-            // A stop needs this thread for its saves.
-            if (!one.manifest.synced && !stopping_) {
-                make_durable(one.manifest.id);
-            }
-        }
-    };
-    disk_thread_.start(work, [] {});
-}
-
-void daemon::make_durable(const std::string& id) {
-    if (const auto ec = directory_->make_durable(id); ec) {
-        log::warning("snapshot {} is not safe from a power cut: {}", id, ec.message());
+        keeping_.tidy();
     }
 }
 
@@ -500,46 +355,19 @@ asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
 }
 
 asio::awaitable<void> daemon::save() {
-    const auto client = client_;
     const auto deadline = save_deadline();
     co_await end_open_streams(deadline);
-    if (directory_ && facts_) {
-        const auto facts = *facts_;
-        const auto abandoned = [this] { return abandon_; };
-        auto report =
-            co_await save_slots(*client, disk_thread_, *directory_, facts, deadline, abandoned);
-        not_durable_ids_ = std::move(report.saved_ids);
-        log::info(
-            "saved {} {}, {} tokens, {} in {}", not_durable_ids_.size(),
-            not_durable_ids_.size() == 1 ? "conversation" : "conversations", report.tokens,
-            format_bytes(report.bytes), format_duration(report.time));
-        if (report.not_saved != 0) {
-            log::error(
-                "{} slots were not saved: {}", report.not_saved,
-                abandon_ ? "a second signal cut it short" : "see above");
-        }
-    }
+    const auto abandoned = [this] { return abandon_; };
+    co_await keeping_.save(client_, deadline, abandoned);
     dispatch({event::kind::save_ended, 0, 0ms});
 }
 
 asio::awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
-    if (!not_durable_ids_.empty() && !abandon_) {
-        const auto done =
-            std::make_shared<asio::steady_timer>(context_, stop_deadline_ - last_moment);
-        const auto sync = [this, ids = not_durable_ids_] {
-            for (const auto& id : ids) {
-                make_durable(id);
-            }
-        };
-        disk_thread_.start(sync, [done] { done->cancel(); });
-        error_code ec;
-        co_await done->async_wait(asio::redirect_error(asio::use_awaitable, ec));
-        if (!ec) {
-            log::warning("the stop budget is over before all snapshots were synced to the disk");
-            disk_is_late_ = true;
-        }
+    if (!abandon_) {
+        const bool in_time = co_await keeping_.finish(stop_deadline_ - last_moment);
+        disk_is_late_ = !in_time;
     }
     leave();
 }

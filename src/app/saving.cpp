@@ -2,7 +2,6 @@
 
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
-#include "llama_hibernate/keeper/restore_plan.hpp"
 #include "llama_hibernate/keeper/save_plan.hpp"
 
 namespace hibernate::app {
@@ -87,19 +86,6 @@ asio::awaitable<save_report> save_slots(
         }
     }
 
-    if (!report.saved_ids.empty() && !abandoned()) {
-        const auto tidy = [&directory, &facts] {
-            for (const auto& id : keeper::surplus_snapshots(
-                     directory.snapshots(), facts.signature, facts.total_slots)) {
-                log::info("removing snapshot {}: more recent ones fill every slot", id);
-                if (const auto ec = directory.remove(id); ec) {
-                    log::warning("snapshot {} was not removed: {}", id, ec.message());
-                }
-            }
-            return true;
-        };
-        co_await disk.run(tidy);
-    }
     report.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
     co_return report;
 }

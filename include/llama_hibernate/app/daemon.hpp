@@ -1,31 +1,26 @@
 #pragma once
 // The daemon: performs what the life cycle decides. Wiring only; the decisions are in keeper, the
-// work is in restoring, saving, the proxy and the child.
+// work is in keeping, the proxy and the child.
 
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include "llama_hibernate/app/child_facts.hpp"
-#include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/app/keeping.hpp"
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/request_hooks.hpp"
-#include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/lifecycle.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/process/child.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/server.hpp"
-#include "llama_hibernate/store/model_directory.hpp"
 
 namespace hibernate::app {
 
@@ -50,7 +45,6 @@ private:
     // Start-up, in order.
     boost::asio::awaitable<void> start_up();
     boost::asio::awaitable<void> bind_listeners();
-    boost::asio::awaitable<void> open_store();
 
     // Events in, actions out.
     boost::asio::awaitable<void> watch_signals();
@@ -67,13 +61,8 @@ private:
     boost::asio::awaitable<void> interrupt_child();
     boost::asio::awaitable<void> finish();
 
-    boost::asio::awaitable<std::optional<child_facts>> learn_facts(clock::time_point deadline);
     boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
-    /// On the disk thread, when the gate is open: what the stop before had no time for, and a note
-    /// of what was restored.
-    void tidy_store(std::vector<std::string> restored_ids);
-    void make_durable(const std::string& id);
     void spawn(boost::asio::awaitable<void> task);
     void leave();
     clock::time_point save_deadline() const;
@@ -85,9 +74,7 @@ private:
 
     boost::asio::io_context context_;
     boost::asio::signal_set signals_;
-    disk_thread disk_thread_;
-    std::unique_ptr<disk> disk_;
-    std::unique_ptr<store::model_directory> directory_; ///< none: serving without saving
+    keeping keeping_;
 
     request_hooks hooks_;
     proxy::gate gate_;
@@ -98,15 +85,12 @@ private:
     int life_ = 0;            ///< which of the child's lives this is: late news of others is void
     std::optional<process::child> child_;
     std::shared_ptr<llama::client> client_;
-    std::optional<child_facts> facts_; ///< none until the child was understood
-    bool abandon_ = false;             ///< no further restore or save is started
+    bool abandon_ = false; ///< no further restore or save is started
 
-    std::atomic<bool> stopping_{false}; ///< for the disk thread
     clock::time_point started_;
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone
-    std::vector<std::string> not_durable_ids_;
-    bool disk_is_late_ = false; ///< the disk thread was still busy when the budget was over
+    bool disk_is_late_ = false;       ///< the disk thread was still busy when the budget was over
     std::exception_ptr failure_;
 };
 
