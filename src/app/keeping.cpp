@@ -35,10 +35,6 @@ std::string full_model_name(const llama::server_args& args) {
     return path.empty() ? args.model : path.lexically_normal().string();
 }
 
-store::wall_time wall_now() {
-    return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 std::string conversations(std::size_t count) {
     return fmt::format("{} {}", count, count == 1 ? "conversation" : "conversations");
 }
@@ -224,7 +220,7 @@ asio::awaitable<bool> keeping::finish(time_point deadline) {
 
 void keeping::note_restored(const std::vector<std::string>& ids) {
     for (const auto& id : ids) {
-        if (const auto ec = directory_->note_restored(id, wall_now()); ec) {
+        if (const auto ec = directory_->note_restored(id, store::wall_now()); ec) {
             log::warning("snapshot {}: its restore was not noted: {}", id, ec.message());
         }
     }

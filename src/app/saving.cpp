@@ -12,10 +12,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-store::wall_time wall_now() {
-    return std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 /// Which slots to save. GET /slots would wake a child that sleeps, and it has nothing left to save.
 asio::awaitable<std::vector<int>>
 choose_slots(llama::client& client, const child_facts& facts, clock::time_point deadline) {
@@ -61,14 +57,23 @@ asio::awaitable<save_report> save_slots(
 
         auto saved = co_await client.save_slot(slot, staged.staging_name, deadline);
         if (!saved) {
-            // The file stays: the child may still be writing it. The next start removes it.
+            // Without an answer the child may still be writing it: then the next start removes it.
+            if (saved.failure().status != 0) {
+                const auto discard = [&directory, name = staged.staging_name] {
+                    directory.discard_staging(name);
+                    return true;
+                };
+                co_await disk.run(discard);
+            }
             log::error("slot {} was not saved: {}", slot, saved.failure().message);
             ++report.not_saved;
             continue;
         }
         staged.tokens = saved->tokens;
         staged.bytes = saved->bytes;
-        const auto publish = [&directory, staged] { return directory.publish(staged, wall_now()); };
+        const auto publish = [&directory, staged] {
+            return directory.publish(staged, store::wall_now());
+        };
         const auto outcome = co_await disk.run(publish);
         if (outcome.published) {
             const auto& manifest = outcome.published->manifest;

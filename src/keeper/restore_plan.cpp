@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kept_at_least = 8;
 
-void sort_by_last_use(std::vector<store::snapshot>& snapshots) {
+void sort_by_age(std::vector<store::snapshot>& snapshots) {
     std::stable_sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
-        return a.manifest.last_used > b.manifest.last_used;
+        return a.manifest.created > b.manifest.created;
     });
 }
 
@@ -50,7 +50,7 @@ restore_plan plan_restore(
         plan.skipped.push_back({which.manifest.id, which.manifest.bytes, std::move(reason)});
     };
 
-    sort_by_last_use(snapshots);
+    sort_by_age(snapshots);
     for (auto& snapshot : snapshots) {
         const auto& manifest = snapshot.manifest;
         if (manifest.signature != now) {
@@ -97,7 +97,7 @@ std::string describe_skipped(const restore_plan& plan) {
 std::vector<std::string> surplus_snapshots(
     std::vector<store::snapshot> snapshots, const store::signature& now, int slot_count) {
     std::erase_if(snapshots, [&](const auto& one) { return one.manifest.signature != now; });
-    sort_by_last_use(snapshots);
+    sort_by_age(snapshots);
     const auto kept = std::max(kept_at_least, static_cast<std::size_t>(std::max(slot_count, 0)));
     std::vector<std::string> ids;
     for (auto i = kept; i < snapshots.size(); ++i) {

@@ -20,7 +20,7 @@ constexpr std::size_t checksum_digits = 32;
 
 constexpr std::uint64_t max_tokens = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t max_bytes = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t max_seconds = 253402300799; ///< the end of the year 9999
+constexpr std::uint64_t max_milliseconds = 253402300799999; ///< the end of the year 9999
 
 /// Deeper than anything that a later version would write. Writing JSON recurses, so what we keep
 /// must not be able to exhaust the stack.
@@ -67,7 +67,7 @@ public:
     }
 
     wall_time time(const char* name) {
-        return wall_time{std::chrono::seconds{number(name, 0, max_seconds)}};
+        return wall_time{std::chrono::milliseconds{number(name, 0, max_milliseconds)}};
     }
 
     bool flag(const char* name) {
@@ -163,6 +163,11 @@ bool is_snapshot_name(std::string_view name, std::string_view extension) {
     return is_snapshot_id(name.substr(0, id_digits)) && name.substr(id_digits) == extension;
 }
 
+wall_time wall_now() {
+    return std::chrono::time_point_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now());
+}
+
 std::string write_manifest(const manifest& what) {
     json object = json::object();
     if (auto unknown = parse_object(what.unknown_fields)) {
@@ -175,8 +180,8 @@ std::string write_manifest(const manifest& what) {
     object["tokens"] = what.tokens;
     object["bytes"] = what.bytes;
     object["state_version"] = what.state_version;
-    object["created"] = what.created.time_since_epoch().count();
-    object["last_used"] = what.last_used.time_since_epoch().count();
+    object["created_ms"] = what.created.time_since_epoch().count();
+    object["last_used_ms"] = what.last_used.time_since_epoch().count();
     object["uses"] = what.uses;
     object["reason"] = what.reason;
     object["slot"] = what.slot;
@@ -212,8 +217,8 @@ manifest_reading read_manifest(std::string_view text) {
     value.bytes = fields.number("bytes", 1, max_bytes);
     value.state_version = static_cast<std::uint32_t>(
         fields.number("state_version", 0, std::numeric_limits<std::uint32_t>::max()));
-    value.created = fields.time("created");
-    value.last_used = fields.time("last_used");
+    value.created = fields.time("created_ms");
+    value.last_used = fields.time("last_used_ms");
     value.uses = fields.number("uses", 0, max_bytes);
     value.reason = fields.text("reason");
     value.slot =

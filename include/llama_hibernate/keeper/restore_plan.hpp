@@ -1,9 +1,10 @@
 #pragma once
 // Which snapshots go into which slots when the child has loaded: pure, over what is on disk.
 //
-// One snapshot for each slot, the most recently used ones. The largest is restored first, while the
-// KV pool is empty and has one run of free cells for it. A slot that a snapshot was saved from is
-// preferred: that is where llama-server would look for it by similarity.
+// One snapshot for each slot, the most recently saved ones: a conversation that goes on is saved
+// anew, while one that is only restored each time makes room for others. The largest is restored
+// first, while the KV pool is empty and has one run of free cells for it. A slot that a snapshot
+// was saved from is preferred: that is where llama-server would look for it by similarity.
 
 #include <cstdint>
 #include <string>
@@ -45,7 +46,7 @@ restore_plan plan_restore(
 /// each once; empty when nothing was skipped.
 std::string describe_skipped(const restore_plan& plan);
 
-/// The ids of snapshots that are beyond what is kept of this signature: the least recently used
+/// The ids of snapshots that are beyond what is kept of this signature: the oldest
 /// ones beyond the slot count, but never fewer than eight are kept.
 std::vector<std::string> surplus_snapshots(
     std::vector<store::snapshot> snapshots, const store::signature& now, int slot_count);

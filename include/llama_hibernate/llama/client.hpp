@@ -45,8 +45,11 @@ public:
     using time_point = std::chrono::steady_clock::time_point;
 
     /// api_key may be empty; api_prefix is "" or "/foo".
-    client(boost::asio::io_context& context, boost::asio::ip::tcp::endpoint server,
-        std::string api_key, std::string api_prefix);
+    client(
+        boost::asio::io_context& context,
+        boost::asio::ip::tcp::endpoint server,
+        std::string api_key,
+        std::string api_prefix);
 
     /// GET /health: succeeds when it says 200.
     boost::asio::awaitable<call_result<nothing>> health(time_point deadline);
@@ -57,23 +60,23 @@ public:
     boost::asio::awaitable<call_result<std::vector<slot>>> slots(time_point deadline);
 
     /// slot must be below properties::total_slots: llama-server wraps ids around, with a 200.
-    boost::asio::awaitable<call_result<saved>> save_slot(
-        int slot, std::string file_name, time_point deadline);
+    boost::asio::awaitable<call_result<saved>>
+    save_slot(int slot, std::string file_name, time_point deadline);
     /// A refused restore leaves the slot empty.
-    boost::asio::awaitable<call_result<restored>> restore_slot(
-        int slot, std::string file_name, time_point deadline);
+    boost::asio::awaitable<call_result<restored>>
+    restore_slot(int slot, std::string file_name, time_point deadline);
 
     /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
-    boost::asio::awaitable<call_result<nothing>> delete_stream(
-        std::string conversation_id, time_point deadline);
+    boost::asio::awaitable<call_result<nothing>>
+    delete_stream(std::string conversation_id, time_point deadline);
 
 private:
     struct answer {
         unsigned status = 0;
         std::string body;
     };
-    boost::asio::awaitable<call_result<answer>> call(
-        std::string_view method, std::string target, std::string body, time_point deadline);
+    boost::asio::awaitable<call_result<answer>>
+    call(std::string_view method, std::string target, std::string body, time_point deadline);
 
     boost::asio::io_context& context_;
     boost::asio::ip::tcp::endpoint server_;

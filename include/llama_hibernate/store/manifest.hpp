@@ -14,7 +14,8 @@
 
 namespace hibernate::store {
 
-using wall_time = std::chrono::sys_seconds;
+using wall_time = std::chrono::sys_time<std::chrono::milliseconds>;
+wall_time wall_now();
 
 struct manifest {
     std::string id; ///< 16 lower-case hex digits; also the names of both files

@@ -26,7 +26,7 @@ class StandIn(harness.Case):
         times = [when for when, _ in swap.probes]
         self.assertGreaterEqual(times[0], 0.25)
         self.assertGreaterEqual(times[1] - times[0], 1.0)
-        self.assertIn("model loaded", swap.output)
+        harness.wait_until(lambda: "model loaded" in swap.output, what="its output is collected")
 
     def test_it_asks_over_kept_connections(self):
         swap = self.swap().start()

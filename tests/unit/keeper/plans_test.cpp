@@ -11,13 +11,13 @@ namespace {
 
 const store::signature now_signature{{{"model", "abc"}, {"build", "b1"}}};
 
-store::snapshot snapshot(const std::string& id, std::uint64_t tokens, int used_at, int slot = 0) {
+store::snapshot snapshot(const std::string& id, std::uint64_t tokens, int saved_at, int slot = 0) {
     store::snapshot result;
     result.manifest.id = id;
     result.manifest.signature = now_signature;
     result.manifest.tokens = tokens;
     result.manifest.bytes = tokens * 1024;
-    result.manifest.last_used = store::wall_time{} + std::chrono::seconds(used_at);
+    result.manifest.created = store::wall_time{} + std::chrono::milliseconds(saved_at);
     result.manifest.slot = slot;
     result.file_name = id + ".kv";
     return result;
@@ -33,7 +33,7 @@ std::string steps_of(const restore_plan& plan) {
 
 } // namespace
 
-TEST_CASE("the most recently used snapshots get the slots, the largest goes first") {
+TEST_CASE("the most recently saved snapshots get the slots, the largest goes first") {
     const auto plan = plan_restore(
         {snapshot("old", 9000, 1), snapshot("small", 100, 3, 0), snapshot("large", 500, 2, 1)},
         now_signature, {2, 10000});
@@ -73,7 +73,7 @@ TEST_CASE("without slots nothing is restored") {
     CHECK(plan_restore({snapshot("a", 1, 1)}, now_signature, {-1, 0}).steps.empty());
 }
 
-TEST_CASE("surplus snapshots are the least recently used of the same signature") {
+TEST_CASE("surplus snapshots are the oldest of the same signature") {
     std::vector<store::snapshot> all;
     for (int i = 0; i != 10; ++i) {
         all.push_back(snapshot(std::to_string(i), 10, i));

@@ -138,9 +138,9 @@ TEST_CASE("types and ranges are checked") {
     problem_with("bytes", 0);
     problem_with("bytes", std::uint64_t{1} << 63);
     problem_with("state_version", std::uint64_t{1} << 32);
-    problem_with("created", -1);
-    problem_with("created", 253402300800);
-    problem_with("last_used", "2026-01-01");
+    problem_with("created_ms", -1);
+    problem_with("created_ms", 253402300800000);
+    problem_with("last_used_ms", "2026-01-01");
     problem_with("uses", -1);
     problem_with("slot", -1);
     problem_with("slot", std::uint64_t{1} << 31);
