@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -44,6 +45,16 @@ int become_server(
         process::launch_failure_status(why));
 }
 
+/// Standard streams that we were started without would be the next files that we open, and the log
+/// would be written into them.
+void open_missing_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (fcntl(stream, F_GETFD) < 0) {
+            open("/dev/null", O_RDWR); // takes the lowest free number, which is this one
+        }
+    }
+}
+
 int run(const std::vector<std::string>& arguments) {
     const auto environment = read_environment();
     const auto options = app::read_options(arguments, environment);
@@ -73,6 +84,7 @@ int run(const std::vector<std::string>& arguments) {
 } // namespace hibernate
 
 int main(int argc, char** argv) {
+    hibernate::open_missing_streams();
     try {
         return hibernate::run({argv + 1, argv + argc});
     } catch (const hibernate::startup_error& error) {

@@ -61,9 +61,17 @@ bool is_ignored(int signal) {
 
 /// A loopback port that is free now. Nothing holds it until the child listens there.
 std::uint16_t find_free_port(asio::io_context& context) {
-    const asio::ip::tcp::acceptor probe(
-        context, {asio::ip::address_v4::loopback(), std::uint16_t{0}});
-    return probe.local_endpoint().port();
+    asio::ip::tcp::acceptor probe(context);
+    error_code ec;
+    probe.open(asio::ip::tcp::v4(), ec);
+    if (!ec) {
+        probe.bind({asio::ip::address_v4::loopback(), std::uint16_t{0}}, ec);
+    }
+    const auto bound = ec ? asio::ip::tcp::endpoint() : probe.local_endpoint(ec);
+    if (ec) {
+        throw startup_error(fmt::format("there is no port for llama-server: {}", ec.message()));
+    }
+    return bound.port();
 }
 
 std::string describe(const process::exit_report& report) {
@@ -74,6 +82,27 @@ std::string describe(const process::exit_report& report) {
 }
 
 } // namespace
+
+daemon::stop_signals::stop_signals() {
+    hold_back();
+}
+
+void daemon::stop_signals::hold_back() {
+    change_mask(SIG_BLOCK);
+}
+
+void daemon::stop_signals::let_through() {
+    change_mask(SIG_UNBLOCK);
+}
+
+void daemon::stop_signals::change_mask(int how) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        sigaddset(&set, signal);
+    }
+    pthread_sigmask(how, &set, nullptr);
+}
 
 daemon::daemon(
     options options,
@@ -93,12 +122,15 @@ daemon::~daemon() = default;
 
 int daemon::run() {
     std::signal(SIGPIPE, SIG_IGN);
-    if (!is_ignored(SIGHUP)) { // nohup wants it to stay so
+    std::signal(SIGCHLD, SIG_DFL); // ignored, as we may inherit it, it loses the child's status
+    if (!is_ignored(SIGHUP)) {     // nohup wants it to stay so
         signals_.add(SIGHUP);
     }
+    stop_signals_.let_through(); // even if whoever started us held them back
     spawn(watch_signals());
     spawn(start_up());
     context_.run();
+    stop_signals_.hold_back();
 
     // Let what was cut off come to its end while everything that it uses is still there.
     server_.cut_connections();
@@ -107,8 +139,9 @@ int daemon::run() {
     if (failure_) {
         std::rethrow_exception(failure_);
     }
-    if (disk_is_late_) {
-        std::_Exit(lifecycle_.exit_status()); // our destructor would wait for the disk
+    if (keeping_.disk_is_busy()) {
+        // A kill at any moment leaves everything whole on disk, and so does this.
+        std::_Exit(lifecycle_.exit_status());
     }
     return lifecycle_.exit_status();
 }
@@ -366,8 +399,7 @@ asio::awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
     if (!abandon_) {
-        const bool in_time = co_await keeping_.finish(stop_deadline_ - last_moment);
-        disk_is_late_ = !in_time;
+        co_await keeping_.finish(stop_deadline_ - last_moment);
     }
     leave();
 }

@@ -7,6 +7,7 @@
 
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/app/saving.hpp"
+#include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/llama/model_identity.hpp"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr auto lock_pause = 50ms;
 constexpr auto props_pause = 25ms;
+// Without its facts nothing can be saved either, so this is no part of the restore budget.
+constexpr auto props_patience = 10s;
 
 /// What the model's folder is named after: its whole path, however the user wrote it, or the name
 /// of what is to be downloaded.
@@ -43,7 +46,7 @@ std::string conversations(std::size_t count) {
 
 keeping::keeping(asio::io_context& context, const options& options, const llama::server_args& args)
     : context_(context), options_(options), args_(args), disk_(make_real_disk()),
-      disk_thread_(context) {}
+      background_(context), disk_thread_(context) {}
 
 asio::awaitable<void> keeping::pause(milliseconds time) {
     asio::steady_timer timer(context_, time);
@@ -59,6 +62,12 @@ asio::awaitable<void> keeping::open() {
     }
     const auto root =
         args_.slot_save_path.empty() ? options_.root : std::filesystem::path(args_.slot_save_path);
+    if (root.empty()) {
+        throw startup_error(
+            "There is no place for the conversations, because neither CACHE_DIRECTORY nor "
+            "XDG_CACHE_HOME nor HOME is set; name one with --hibernate-dir.",
+            exit_status::usage);
+    }
     const auto name = store::directory_name(full_model_name(args_), options_.name);
     const auto path = (root / name).string();
     const auto deadline = clock::now() + options_.restore_budget;
@@ -91,8 +100,9 @@ std::string keeping::save_path() const {
     return directory_ ? directory_->path().string() : std::string();
 }
 
-asio::awaitable<std::optional<child_facts>> keeping::learn_facts(
-    llama::client& client, time_point deadline, const std::function<bool()>& abandoned) {
+asio::awaitable<std::optional<child_facts>>
+keeping::learn_facts(llama::client& client, const std::function<bool()>& abandoned) {
+    const auto deadline = clock::now() + props_patience;
     for (;;) {
         // A build may answer /health before it answers /props.
         auto props = co_await client.props(deadline);
@@ -111,10 +121,12 @@ asio::awaitable<std::optional<child_facts>> keeping::learn_facts(
         if (abandoned()) {
             co_return std::nullopt;
         }
-        if (clock::now() >= deadline) {
+        const auto& failure = props.failure();
+        const bool may_come = failure.status == 0 || failure.status == 503;
+        if (!may_come || clock::now() >= deadline) {
             log::error(
                 "conversations are neither saved nor restored: no answer to /props: {}",
-                props.failure().message);
+                failure.message);
             co_return std::nullopt;
         }
         co_await pause(props_pause);
@@ -130,7 +142,7 @@ asio::awaitable<std::string> keeping::restore(
         co_return nothing;
     }
     const auto deadline = clock::now() + options_.restore_budget;
-    auto facts = co_await learn_facts(*client, deadline, abandoned);
+    auto facts = co_await learn_facts(*client, abandoned);
     if (!facts || abandoned()) {
         co_return nothing;
     }
@@ -168,7 +180,6 @@ void keeping::tidy() {
     const auto work = [this, facts = *facts_, restored = std::exchange(restored_ids_, {})] {
         note_restored(restored);
         for (const auto& one : directory_->snapshots()) {
-            // A stop needs this thread for its saves.
             if (!one.manifest.synced && !stopping_) {
                 make_durable(one.manifest.id);
             }
@@ -177,7 +188,8 @@ void keeping::tidy() {
             remove_surplus(facts);
         }
     };
-    disk_thread_.start(work, [] {});
+    // It may take long, and a stop must not wait for it with its saves.
+    background_.start(work, [] {});
 }
 
 asio::awaitable<void> keeping::save(
@@ -198,24 +210,21 @@ asio::awaitable<void> keeping::save(
     }
 }
 
-asio::awaitable<bool> keeping::finish(time_point deadline) {
+asio::awaitable<void> keeping::finish(time_point deadline) {
     if (saved_ids_.empty() || !facts_) {
-        co_return true;
+        co_return;
     }
-    const auto done = std::make_shared<asio::steady_timer>(context_, deadline);
     const auto sync = [this, facts = *facts_, ids = saved_ids_] {
         for (const auto& id : ids) {
             make_durable(id);
         }
         remove_surplus(facts);
+        return true;
     };
-    disk_thread_.start(sync, [done] { done->cancel(); });
-    error_code ec;
-    co_await done->async_wait(asio::redirect_error(asio::use_awaitable, ec));
-    if (!ec) {
+    const auto done = co_await disk_thread_.run_until(deadline, sync);
+    if (!done) {
         log::warning("the stop budget is over before all snapshots were synced to the disk");
     }
-    co_return ec.failed();
 }
 
 void keeping::note_restored(const std::vector<std::string>& ids) {

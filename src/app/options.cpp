@@ -180,6 +180,7 @@ std::filesystem::path configuration_file(
     return {};
 }
 
+/// Empty when nothing names a place.
 std::filesystem::path default_root(const environment_map& environment) {
     const std::string systemd = variable(environment, "CACHE_DIRECTORY");
     if (const std::string first = systemd.substr(0, systemd.find(':')); !first.empty()) {
@@ -192,8 +193,7 @@ std::filesystem::path default_root(const environment_map& environment) {
     if (const std::string home = variable(environment, "HOME"); !home.empty()) {
         return std::filesystem::path(home) / ".cache" / "llama-hibernate";
     }
-    refuse_usage("There is no place for the conversations, because neither CACHE_DIRECTORY nor "
-                 "XDG_CACHE_HOME nor HOME is set; name one with --hibernate-dir.");
+    return {};
 }
 
 /// Help and version are ours when nothing else is on the line that could be llama-server's.

@@ -41,6 +41,14 @@ asio::awaitable<save_report> save_slots(
     std::function<bool()> abandoned) {
     save_report report;
     const auto start = clock::now();
+    const auto prepare = [&directory] { return directory.recreate_if_removed(); };
+    const auto problem = co_await disk.run_until(deadline, prepare);
+    if (!problem || *problem) {
+        log::error(
+            "nothing is saved: {}: {}", directory.path().string(),
+            problem ? problem->message() : "the disk is too slow for the stop budget");
+        co_return report;
+    }
     const auto slots = co_await choose_slots(client, facts, deadline);
 
     for (const int slot : slots) {
@@ -63,7 +71,7 @@ asio::awaitable<save_report> save_slots(
                     directory.discard_staging(name);
                     return true;
                 };
-                co_await disk.run(discard);
+                co_await disk.run_until(deadline, discard);
             }
             log::error("slot {} was not saved: {}", slot, saved.failure().message);
             ++report.not_saved;
@@ -74,9 +82,14 @@ asio::awaitable<save_report> save_slots(
         const auto publish = [&directory, staged] {
             return directory.publish(staged, store::wall_now());
         };
-        const auto outcome = co_await disk.run(publish);
-        if (outcome.published) {
-            const auto& manifest = outcome.published->manifest;
+        const auto outcome = co_await disk.run_until(deadline, publish);
+        if (!outcome) {
+            log::error("slot {} was not saved: the disk is too slow for the stop budget", slot);
+            ++report.not_saved;
+            continue;
+        }
+        if (outcome->published) {
+            const auto& manifest = outcome->published->manifest;
             report.saved_ids.push_back(manifest.id);
             report.tokens += manifest.tokens;
             report.bytes += manifest.bytes;
@@ -86,7 +99,7 @@ asio::awaitable<save_report> save_slots(
                 format_duration(std::chrono::duration_cast<milliseconds>(saved->time)),
                 manifest.id);
         } else if (staged.tokens != 0) {
-            log::error("slot {} was not saved: {}", slot, outcome.problem);
+            log::error("slot {} was not saved: {}", slot, outcome->problem);
             ++report.not_saved;
         }
     }

@@ -181,6 +181,9 @@ void read_key_file(const given_value& given, std::vector<std::string>& keys) {
     std::ifstream file(given.text);
     std::string line;
     while (std::getline(file, line)) {
+        if (line.ends_with('\r')) {
+            line.pop_back(); // no header could carry it
+        }
         if (!line.empty() && line[0] != '#') {
             keys.push_back(line);
         }

@@ -143,11 +143,10 @@ model_directory::open(disk& disk, const fs::path& root, const std::string& name)
     if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
         return make_error(boost::system::errc::invalid_argument);
     }
+    // Not the root: one that was there before may be shared, and its modes are its owner's choice.
     const auto path = root / name;
-    for (const auto& directory : {root, path}) {
-        if (const auto failed = disk.create_private_directory(directory)) {
-            return failed;
-        }
+    if (const auto failed = disk.create_private_directory(path)) {
+        return failed;
     }
     auto lock = disk.try_lock(path / lock_name);
     if (!lock) {
@@ -164,6 +163,25 @@ model_directory::open(disk& disk, const fs::path& root, const std::string& name)
         return failed;
     }
     return opened;
+}
+
+error_code model_directory::recreate_if_removed() {
+    if (disk_.size(path_ / lock_name)) {
+        return {};
+    }
+    if (const auto failed = disk_.create_private_directory(path_)) {
+        return failed;
+    }
+    auto lock = disk_.try_lock(path_ / lock_name);
+    if (!lock) {
+        return lock.error();
+    }
+    if (*lock == nullptr) {
+        return make_error(boost::system::errc::resource_unavailable_try_again);
+    }
+    lock_ = std::move(*lock);
+    log::warning("{} had been removed; it was made anew", path_.string());
+    return {};
 }
 
 error_code model_directory::clear_leftovers() {

@@ -18,6 +18,12 @@ std::string part_or_default(const signature& from, const std::string& name) {
     return part->second.empty() ? "\"\"" : part->second;
 }
 
+/// For a log line, which must stay short.
+std::string shortened(const std::string& text) {
+    constexpr std::size_t enough = 80;
+    return text.size() <= enough ? text : text.substr(0, enough) + "...";
+}
+
 } // namespace
 
 std::string signature::hash() const {
@@ -42,7 +48,8 @@ std::string explain_difference(const signature& saved, const signature& now) {
         const auto after = part_or_default(now, name);
         if (before != after) {
             explanation += fmt::format(
-                "{}{} {}, now {}", explanation.empty() ? "" : "; ", name, before, after);
+                "{}{} {}, now {}", explanation.empty() ? "" : "; ", shortened(name),
+                shortened(before), shortened(after));
         }
     }
     return explanation;

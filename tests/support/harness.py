@@ -141,7 +141,7 @@ def try_get(port, target, **options):
 def wait_ready(port, seconds=20, target="/health", process=None):
     def ready():
         if process is not None and process.poll() is not None:
-            raise AssertionError(f"ended with {process.returncode} before it was ready")
+            raise AssertionError(f"ended with {process.poll()} before it was ready")
         answer = try_get(port, target)
         return answer is not None and answer.status == 200
     wait_until(ready, seconds, f"{target} answers 200")

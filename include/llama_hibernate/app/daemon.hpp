@@ -67,11 +67,25 @@ private:
     void leave();
     clock::time_point save_deadline() const;
 
+    /// Held back but while run() listens for them: one that comes earlier must wait, and one that
+    /// comes when all is over must not change how we end. Threads that are started meanwhile never
+    /// get them.
+    class stop_signals {
+    public:
+        stop_signals(); ///< holds them back
+        void hold_back();
+        void let_through();
+
+    private:
+        static void change_mask(int how);
+    };
+
     options options_;
     llama::server_args args_;
     llama::environment_map environment_;
     std::string program_;
 
+    stop_signals stop_signals_; ///< before everything that starts a thread
     boost::asio::io_context context_;
     boost::asio::signal_set signals_;
     keeping keeping_;
@@ -90,7 +104,6 @@ private:
     clock::time_point started_;
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone
-    bool disk_is_late_ = false;       ///< the disk thread was still busy when the budget was over
     std::exception_ptr failure_;
 };
 

@@ -33,7 +33,7 @@ public:
         boost::asio::io_context& context, const options& options, const llama::server_args& args);
 
     /// Opens the model's directory; waits for another daemon that uses it, up to the restore
-    /// budget.
+    /// budget. Throws startup_error when nothing says where it could be.
     boost::asio::awaitable<void> open();
 
     /// For the child's --slot-save-path; empty when nothing is saved.
@@ -56,9 +56,11 @@ public:
         time_point deadline,
         std::function<bool()> abandoned);
 
-    /// Brings what was saved onto the medium; false if the deadline came first. Then the disk is
-    /// still busy, and destroying this object would wait for it.
-    boost::asio::awaitable<bool> finish(time_point deadline);
+    /// Brings what was saved onto the medium, as far as it comes until the deadline.
+    boost::asio::awaitable<void> finish(time_point deadline);
+
+    /// Destroying this object would wait for a disk.
+    bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
 
     /// The child has died: what was known of it is void.
     void forget_child() { facts_.reset(); }
@@ -68,10 +70,10 @@ public:
 
 private:
     boost::asio::awaitable<std::optional<child_facts>>
-    learn_facts(llama::client& client, time_point deadline, const std::function<bool()>& abandoned);
+    learn_facts(llama::client& client, const std::function<bool()>& abandoned);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
 
-    // On the disk thread.
+    // On either disk thread.
     void note_restored(const std::vector<std::string>& ids);
     void make_durable(const std::string& id);
     void remove_surplus(const child_facts& facts);
@@ -85,7 +87,9 @@ private:
     std::vector<std::string> restored_ids_;
     std::vector<std::string> saved_ids_; ///< not durable yet
     std::atomic<bool> stopping_{false};
-    disk_thread disk_thread_; ///< the last, so that it ends first
+    // The last, so that they end first.
+    disk_thread background_;  ///< for what may take its time
+    disk_thread disk_thread_; ///< for what somebody waits for
 };
 
 } // namespace hibernate::app

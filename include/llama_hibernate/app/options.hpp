@@ -24,7 +24,7 @@ enum class mode {
 struct options {
     app::mode mode = app::mode::run;
 
-    std::filesystem::path root; ///< --hibernate-dir
+    std::filesystem::path root; ///< --hibernate-dir; empty: nothing names a place
     std::string name;           ///< --hibernate-name
     std::string server; ///< --hibernate-server, or SERVER; a name or a path, empty: look for it
     std::chrono::milliseconds stop_budget{8'000};

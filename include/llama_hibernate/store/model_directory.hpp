@@ -12,7 +12,8 @@
 // is on the medium. So a kill at any instant, and a power cut too, leaves the old snapshot or the
 // new one, whole. A .kv without a manifest, a manifest without its .kv, and staging files are
 // leftovers of a kill: open() removes them. Files with other names are never touched. Everything
-// here blocks; it belongs on the disk thread.
+// here blocks; it belongs on a disk thread. snapshots(), make_durable(), note_restored()
+// and remove() may run beside everything else: they share nothing with it but the files.
 
 #include <atomic>
 #include <cstdint>
@@ -65,13 +66,18 @@ struct publication {
 
 class model_directory {
 public:
-    /// Creates the directory (0700), takes its lock and clears leftovers. Fails with the system's
+    /// Creates the directory (0700) and what is missing of its root, takes its lock and clears
+    /// leftovers. A root that exists keeps its modes. Fails with the system's
     /// error when that is not possible, and with errc::resource_unavailable_try_again while another
     /// process holds the lock.
     static io_result<std::unique_ptr<model_directory>>
     open(disk& disk, const std::filesystem::path& root, const std::string& name);
 
     const std::filesystem::path& path() const noexcept { return path_; }
+
+    /// Creates the directory anew, and takes its lock, if it was removed while we used it. Fails as
+    /// open() does.
+    error_code recreate_if_removed();
 
     /// Every committed snapshot that no other supersedes. One whose manifest cannot be read, whose
     /// file is missing or has another size, or that was never synced before the machine rebooted,

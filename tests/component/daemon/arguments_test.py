@@ -151,6 +151,21 @@ class Ours(DaemonCase):
         root = self.folder / ".cache" / "llama-hibernate"
         self.assertEqual(root.stat().st_mode & 0o777, 0o700)
 
+    def test_without_a_home(self):
+        environment = self.environment()
+        del environment["HOME"]
+        line = [harness.program("HIBERNATE_BIN"), self.fake, "-m", self.model]
+        daemon = self.start(line, environment)
+        self.assertEqual(daemon.wait(3)[0], 2)
+        self.assertIn("--hibernate-dir", daemon.output)
+        daemon = self.start([*line, "--version"], environment)
+        self.assertEqual((daemon.wait(3)[0], daemon.output), (0, "version: 11669 (fake)"))
+        port = harness.free_port()
+        daemon = self.start(
+            [*line, "--port", port, "--slot-save-path", self.folder / "slots"], environment)
+        harness.wait_ready(port, process=daemon)
+        self.stop(daemon)
+
     def test_name_names_the_model_directory(self):
         daemon = self.ready("-np", 2, ours=["--hibernate-name", "org/my model:7b"])
         self.complete(daemon)
@@ -161,11 +176,12 @@ class Ours(DaemonCase):
 
     def test_connection_limit(self):
         daemon = self.ready("-np", 2, ours=["--hibernate-max-connections", "3"], FAKE_TOKEN_MS=20)
-        held = [harness.Stream(daemon.port, "/completion",
-                               {"prompt": "x", "n_predict": 3000, "stream": True})
-                for _ in range(3)]
-        for each in held[:2]:
-            each.read_until(b"data:")
+        held = []
+        for number in range(3):
+            held.append(harness.Stream(daemon.port, "/completion",
+                                       {"prompt": "x", "n_predict": 3000, "stream": True}))
+            if number < 2:  # the third waits for a slot
+                held[-1].read_until(b"data:")
         answer = harness.wait_until(
             lambda: (a := harness.try_get(daemon.port, "/health")) and a.status == 503 and a)
         self.assertEqual(answer.json["error"]["type"], "unavailable_error")

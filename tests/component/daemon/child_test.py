@@ -150,6 +150,20 @@ class Child(DaemonCase):
             process.kill()
             process.wait()
 
+    def test_missing_standard_streams_are_nobody_elses(self):
+        # Whatever is opened first would get their numbers, and the log lines of both of us.
+        for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
+            with self.subTest(closed):
+                port = harness.free_port()
+                command = " ".join(map(str, [
+                    "exec", harness.program("HIBERNATE_BIN"), "--hibernate-dir", self.root,
+                    self.fake, "-m", self.model, "-np", 2, "--port", port, closed]))
+                daemon = self.start(["/bin/sh", "-c", command], self.environment())
+                harness.wait_ready(port, process=daemon)
+                for stream in closed.replace("<&-", "").replace(">&-", "").split():
+                    self.assertEqual(os.readlink(f"/proc/{daemon.pid}/fd/{stream}"), "/dev/null")
+                self.stop(daemon)
+
     def test_no_zombie_after_restarts(self):
         daemon = self.ready("-np", 2, ours=["--hibernate-on-exit", "restart"])
         os.kill(self.child(daemon), signal.SIGKILL)

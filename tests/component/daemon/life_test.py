@@ -145,6 +145,14 @@ class Restoring(DaemonCase):
         self.stop(daemon)
         self.assertEqual(len(self.snapshot_tokens()), 2)
 
+    def test_no_time_to_restore_still_saves(self):
+        self.seed(LONG)
+        daemon = self.ready("-np", 2, ours=["--hibernate-restore-budget", "0"])
+        self.assertEqual(self.actions("restore"), [])
+        self.complete(daemon, OTHER)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 2)
+
     def test_a_refused_restore_does_not_stop_the_start(self):
         self.seed(LONG)
         daemon = self.ready("-np", 2, FAKE_FAIL_RESTORE="all")
@@ -229,6 +237,16 @@ class ChildDies(DaemonCase):
         daemon = self.ready("-np", 2)
         os.kill(self.child(daemon), signal.SIGKILL)
         self.ends(daemon, 1, 128 + signal.SIGKILL)
+
+    def test_its_status_is_ours_where_sigchld_was_ignored_before_us(self):
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            daemon = self.launch("-np", 2, FAKE_CRASH_ON="request", FAKE_EXIT_CODE=7)
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+        harness.wait_ready(daemon.port, process=daemon)
+        harness.Stream(daemon.port, "/v1/chat/completions", chat(LONG)).read_to_end()
+        self.ends(daemon, 2, 7)
 
     def test_its_status_is_ours_in_the_middle_of_a_request(self):
         daemon = self.ready("-np", 2, FAKE_CRASH_ON="request", FAKE_EXIT_CODE=3)

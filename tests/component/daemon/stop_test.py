@@ -55,6 +55,27 @@ class Stop(DaemonCase):
                 self.stop(daemon, number, within=2)
         self.assertEqual(len(self.snapshot_tokens()), 3)
 
+    def test_signals_that_were_blocked_before_us(self):
+        # The mask survives exec, so that whoever started us decides.
+        stops = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+        try:
+            daemon = self.launch("-np", 2)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        harness.wait_ready(daemon.port, process=daemon)
+        self.complete(daemon)
+        self.stop(daemon, within=2)
+        self.assertEqual(len(self.snapshot_tokens()), 1)
+
+    def test_signals_until_the_very_end(self):
+        daemon = self.ready("-np", 2)
+        child = self.child(daemon)
+        daemon.send(signal.SIGTERM)
+        while daemon.poll() is None:
+            daemon.send(signal.SIGTERM)
+        self.ends(daemon, 2, 0, [child])
+
     def test_streaming_generation_is_cut_and_saved(self):
         daemon = self.ready("-np", 2, FAKE_TOKEN_MS=20)
         client = self.generating(daemon, True)

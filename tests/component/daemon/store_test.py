@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import sys
 
@@ -156,6 +157,27 @@ class Store(DaemonCase):
         self.complete(daemon, LONG)
         self.stop(daemon)
         daemon = self.ready()
+        self.assertGreater(self.cached(daemon), 100)
+
+    def test_a_folder_that_was_there_keeps_its_modes(self):
+        for mode, arguments in ((0o1777, ["--hibernate-dir"]), (0o755, ["--slot-save-path"])):
+            with self.subTest(arguments):
+                shared = self.folder / f"shared-{mode:o}"
+                shared.mkdir()
+                shared.chmod(mode)
+                daemon = self.ready(*arguments, shared, root=False)
+                self.stop(daemon)
+                self.assertEqual(shared.stat().st_mode & 0o7777, mode)
+                (own,) = shared.iterdir()
+                self.assertEqual(own.stat().st_mode & 0o777, 0o700)
+
+    def test_a_store_that_was_removed_meanwhile_is_made_anew(self):
+        daemon = self.ready("-np", 2)
+        self.complete(daemon)
+        shutil.rmtree(self.root)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 1, daemon.output)
+        daemon = self.ready("-np", 2)
         self.assertGreater(self.cached(daemon), 100)
 
     def test_many_lives(self):

@@ -163,6 +163,15 @@ TEST_CASE("a directory that others could read is made private") {
     CHECK(mode_of(at.path) == 0700);
 }
 
+TEST_CASE("a root that was there before keeps its modes") {
+    store at;
+    fs::create_directories(at.root);
+    fs::permissions(at.root, fs::perms(01777));
+    at.open();
+    CHECK(mode_of(at.root) == 01777);
+    CHECK(mode_of(at.path) == 0700);
+}
+
 TEST_CASE("a published snapshot is found by the next process, hashed and whole") {
     store at;
     std::string id;

@@ -167,7 +167,7 @@ TEST_CASE("server_args: values that we need and cannot read") {
 TEST_CASE("server_args: API keys add up over all four places") {
     const temporary_directory directory;
     const std::string one = write(directory, "one", "# comment\nf1\n\nf2 with space\n#f3");
-    const std::string two = write(directory, "two", "g1");
+    const std::string two = write(directory, "two", "g1\r\n");
     const environment_map environment{{"LLAMA_API_KEY", "e1,e2"}, {"LLAMA_ARG_API_KEY_FILE", two}};
     const server_args args =
         read({"--api-key", "a,,b", "--api-key-file", one, "--api-key", "c"}, environment);
