@@ -1,6 +1,7 @@
 #include "llama_hibernate/keeper/restore_plan.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -13,8 +14,9 @@ namespace {
 constexpr std::size_t kept_at_least = 8;
 
 void sort_by_age(std::vector<store::snapshot>& snapshots) {
-    std::stable_sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
-        return a.manifest.created > b.manifest.created;
+    std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
+        return std::tie(b.manifest.created, a.manifest.id) <
+               std::tie(a.manifest.created, b.manifest.id);
     });
 }
 
@@ -67,8 +69,9 @@ restore_plan plan_restore(
     }
 
     assign_slots(plan.steps, std::max(slots.count, 0));
-    std::stable_sort(plan.steps.begin(), plan.steps.end(), [](const auto& a, const auto& b) {
-        return a.snapshot.manifest.tokens > b.snapshot.manifest.tokens;
+    std::sort(plan.steps.begin(), plan.steps.end(), [](const auto& a, const auto& b) {
+        return std::tie(b.snapshot.manifest.tokens, a.slot) <
+               std::tie(a.snapshot.manifest.tokens, b.slot);
     });
     return plan;
 }

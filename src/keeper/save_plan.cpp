@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hibernate::keeper {
 
@@ -10,8 +11,8 @@ std::vector<int> plan_save(const std::vector<llama::slot>& slots) {
     std::copy_if(slots.begin(), slots.end(), std::back_inserter(full), [](const llama::slot& one) {
         return one.tokens.value_or(0) > 0;
     });
-    std::stable_sort(full.begin(), full.end(), [](const llama::slot& a, const llama::slot& b) {
-        return *a.tokens > *b.tokens;
+    std::sort(full.begin(), full.end(), [](const llama::slot& a, const llama::slot& b) {
+        return std::pair(*b.tokens, a.id) < std::pair(*a.tokens, b.id);
     });
     std::vector<int> ids;
     for (const auto& one : full) {
