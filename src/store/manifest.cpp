@@ -188,6 +188,8 @@ std::string write_manifest(const manifest& what) {
     object["checksum"] = what.checksum;
     object["synced"] = what.synced;
     object["boot_id"] = what.boot_id;
+    object["pinned"] = what.pinned;
+    object["quarantine"] = what.quarantine;
     object["supersedes"] = what.supersedes;
     constexpr int indent = 2;
     // A name from a file system may be no UTF-8; that must not cost the snapshot.
@@ -226,6 +228,8 @@ manifest_reading read_manifest(std::string_view text) {
     value.checksum = fields.hex("checksum", checksum_digits, true);
     value.synced = fields.flag("synced");
     value.boot_id = fields.text("boot_id");
+    value.pinned = fields.flag("pinned");
+    value.quarantine = fields.text("quarantine");
     value.supersedes = fields.ids("supersedes");
     if (!fields.problem().empty()) {
         return refuse(fields.problem());

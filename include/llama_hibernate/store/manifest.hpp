@@ -33,6 +33,10 @@ struct manifest {
     /// XXH3-128 of the state file; empty until it was computed, which a save on stop does last.
     std::string checksum;
     /// The data is on the medium. If not, it may be trusted only during the boot that wrote it.
+    /// Never evicted (`llama-hibernate store pin`).
+    bool pinned = false;
+    /// Why it must not be restored any more, as one clause; empty: it may be.
+    std::string quarantine;
     bool synced = false;
     std::string boot_id;
 

@@ -26,6 +26,8 @@ manifest example() {
     what.uses = 3;
     what.reason = "stop";
     what.slot = 2;
+    what.pinned = true;
+    what.quarantine = "its checksum differs";
     what.checksum = "00112233445566778899aabbccddeeff";
     what.synced = true;
     what.boot_id = "4a6f8e1c";
@@ -62,6 +64,8 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.reason == written.reason);
     CHECK(read.slot == written.slot);
     CHECK(read.checksum == written.checksum);
+    CHECK(read.pinned == written.pinned);
+    CHECK(read.quarantine == written.quarantine);
     CHECK(read.synced);
     CHECK(read.boot_id == written.boot_id);
     CHECK(read.supersedes == written.supersedes);
@@ -115,7 +119,7 @@ TEST_CASE("a later format is refused with a sentence, an impossible one too") {
 
 TEST_CASE("every field has to be there") {
     const auto whole = json::parse(write_manifest(example()));
-    CHECK(whole.size() == 16);
+    CHECK(whole.size() == 18);
     for (const auto& [name, value] : whole.items()) {
         auto lacking = whole;
         lacking.erase(name);
