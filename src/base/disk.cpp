@@ -122,6 +122,11 @@ public:
         return {};
     }
 
+    error_code create_private_file(const fs::path& file) override {
+        const auto created = open_file(file, O_WRONLY | O_CREAT | O_EXCL);
+        return created ? error_code{} : last_error();
+    }
+
     error_code check_writable(const fs::path& directory) override {
         // A name that the store clears away, should we be killed between the two calls.
         const auto name = directory / fmt::format("staging-{}-0.kv", getpid());

@@ -2,6 +2,7 @@
 
 The programs come from the environment, as ctest sets it:
     HIBERNATE_BIN       the llama-hibernate binary
+    FAULTY_HIBERNATE    the same on a disk that kills it (faulty_hibernate.cpp)
     FAKE_LLAMA_SERVER   the scripted llama-server
     REAL_LLAMA_SERVER   a real llama-server   } tests that need them are skipped
     MODELS              the folder of models  } (exit status 77) where they are not
@@ -141,7 +142,7 @@ def try_get(port, target, **options):
 def wait_ready(port, seconds=20, target="/health", process=None):
     def ready():
         if process is not None and process.poll() is not None:
-            raise AssertionError(f"ended with {process.returncode} before it was ready")
+            raise AssertionError(f"ended with {process.poll()} before it was ready")
         answer = try_get(port, target)
         return answer is not None and answer.status == 200
     wait_until(ready, seconds, f"{target} answers 200")

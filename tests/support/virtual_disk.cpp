@@ -168,6 +168,18 @@ error_code virtual_disk::create_private_directory(const fs::path& directory) {
     return {};
 }
 
+error_code virtual_disk::create_private_file(const fs::path& file) {
+    if (const auto failed = step(file)) {
+        return failed;
+    }
+    if (exists(file)) {
+        return make_error(boost::system::errc::file_exists);
+    }
+    record_.push_back("create " + file.string());
+    entries_[file.string()] = std::make_shared<entry>(entry{kind::file, {}, true, false});
+    return {};
+}
+
 error_code virtual_disk::check_writable(const fs::path& directory) {
     return step(directory);
 }

@@ -65,6 +65,7 @@ public:
     const std::vector<std::string>& record() const noexcept { return record_; }
 
     error_code create_private_directory(const std::filesystem::path& directory) override;
+    error_code create_private_file(const std::filesystem::path& file) override;
     error_code check_writable(const std::filesystem::path& directory) override;
     io_result<std::vector<file_entry>> list(const std::filesystem::path& directory) override;
     io_result<std::uint64_t> size(const std::filesystem::path& file) override;

@@ -50,6 +50,10 @@ public:
     /// it is ours and fails with not_a_directory when it is something else.
     virtual error_code create_private_directory(const std::filesystem::path& directory) = 0;
 
+    /// An empty file for somebody else to write to, ours alone from its first instant; fails with
+    /// file_exists when the name is taken, by a link too.
+    virtual error_code create_private_file(const std::filesystem::path& file) = 0;
+
     /// An error unless a file can be created in the directory right now.
     virtual error_code check_writable(const std::filesystem::path& directory) = 0;
 
