@@ -19,7 +19,9 @@ namespace {
 
 using name_set = std::set<std::string>;
 
-constexpr const char* lock_name = "lock";
+constexpr std::size_t longest_reason = 300; ///< bytes; it may hold what others said
+constexpr const char* checksum_differs =
+    "its state file was changed since it was saved: the checksum differs";
 
 error_code make_error(boost::system::errc::errc_t what) {
     return boost::system::errc::make_error_code(what);
@@ -251,11 +253,17 @@ std::vector<snapshot> model_directory::snapshots() {
     std::vector<snapshot> found;
     for (const auto& id : committed_ids(*names)) {
         auto reading = load_snapshot(disk_, path_, id);
-        if (!reading.manifest) {
-            log::warning("snapshot {} in {} is left out: {}", id, path_.string(), reading.problem);
+        if (reading.quarantined || distrusted_.contains(id)) {
             continue;
         }
-        found.push_back({std::move(*reading.manifest), fmt::format("{}{}", id, state_extension)});
+        if (reading.damaged) {
+            quarantine(id, reading.problem);
+        } else if (!reading.manifest) {
+            leave_out(id, reading.problem);
+        } else {
+            found.push_back(
+                {std::move(*reading.manifest), fmt::format("{}{}", id, state_extension)});
+        }
     }
     // They wait for their successor to be synced.
     name_set superseded;
@@ -264,6 +272,86 @@ std::vector<snapshot> model_directory::snapshots() {
     }
     std::erase_if(found, [&](const auto& one) { return superseded.contains(one.manifest.id); });
     return found;
+}
+
+void model_directory::leave_out(const std::string& id, const std::string& problem) {
+    if (left_out_ids_.insert(id).second) {
+        log::warning("snapshot {} in {} is left out: {}", id, path_.string(), problem);
+    }
+}
+
+std::vector<manifest> model_directory::quarantined() {
+    std::vector<manifest> found;
+    const auto names = names_in(disk_, path_);
+    if (!names) {
+        return found;
+    }
+    for (const auto& id : committed_ids(*names)) {
+        auto saved = load_manifest(disk_, path_, id);
+        if (saved.value && !saved.value->quarantine.empty()) {
+            found.push_back(std::move(*saved.value));
+        }
+    }
+    return found;
+}
+
+void model_directory::quarantine(const std::string& id, const std::string& reason) {
+    auto saved = load_manifest(disk_, path_, id);
+    if (!saved.value) {
+        leave_out(id, reason);
+        return;
+    }
+    log::warning("snapshot {} is put into quarantine: {}", id, reason);
+    saved.value->quarantine = reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
+    // Quick, because it may be the last that we do before we exit.
+    if (const auto failed = disk_.replace(
+            file_of(path_, id, manifest_extension), write_manifest(*saved.value),
+            when_synced::later)) {
+        log::warning("the quarantine of snapshot {} cannot be noted: {}", id, failed.message());
+        distrusted_.insert(id);
+    }
+}
+
+soundness model_directory::check(const std::string& id, const std::atomic<bool>* stop) {
+    if (!is_snapshot_id(id)) {
+        return soundness::unknown;
+    }
+    const auto reading = load_snapshot(disk_, path_, id);
+    if (reading.quarantined || distrusted_.contains(id)) {
+        return soundness::quarantined;
+    }
+    if (reading.damaged) {
+        quarantine(id, reading.problem);
+        return soundness::quarantined;
+    }
+    if (!reading.manifest) {
+        leave_out(id, reading.problem);
+        return soundness::unknown;
+    }
+    if (reading.manifest->checksum.empty() || sound_ids_.contains(id)) {
+        return soundness::sound;
+    }
+    const auto checksum = disk_.checksum(file_of(path_, id, state_extension), stop);
+    if (!checksum) {
+        if (checksum.error() != boost::system::errc::operation_canceled) {
+            leave_out(
+                id, fmt::format("its state file cannot be read: {}", checksum.error().message()));
+        }
+        return soundness::unknown;
+    }
+    if (*checksum != reading.manifest->checksum) {
+        quarantine(id, checksum_differs);
+        return soundness::quarantined;
+    }
+    sound_ids_.insert(id);
+    return soundness::sound;
+}
+
+error_code model_directory::create_staging(const std::string& staging_name) {
+    if (!is_staging_name(staging_name)) {
+        return make_error(boost::system::errc::invalid_argument);
+    }
+    return disk_.create_private_file(path_ / staging_name);
 }
 
 std::string model_directory::new_staging_name() {
@@ -290,6 +378,7 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.id = new_id(*names);
     made.signature = save.signature;
     made.model_name = save.model_name;
+    made.model_path = save.model_path;
     made.tokens = save.tokens;
     made.bytes = save.bytes;
     made.state_version = checked.head->version;
@@ -300,8 +389,8 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.boot_id = boot_id();
     for (const auto& id : committed_ids(*names)) {
         const auto old = load_manifest(disk_, path_, id);
-        if (!old.value || old.value->signature != save.signature ||
-            old.value->tokens > save.tokens) {
+        if (!old.value || old.value->tokens > save.tokens ||
+            !compatible(signature_of(*old.value), save.signature)) {
             continue;
         }
         const auto whole = load_snapshot(disk_, path_, id);
@@ -390,7 +479,7 @@ std::string model_directory::verify(const std::string& id) {
         return fmt::format("its state file cannot be read: {}", checksum.error().message());
     }
     if (*checksum != reading.manifest->checksum) {
-        return "its state file was changed since it was saved: the checksum differs";
+        return checksum_differs;
     }
     return {};
 }

@@ -15,6 +15,8 @@ namespace hibernate::store {
 inline constexpr std::string_view state_extension = ".kv";
 inline constexpr std::string_view manifest_extension = ".json";
 inline constexpr std::string_view unfinished_extension = ".json.tmp";
+inline constexpr std::string_view lock_name =
+    "lock"; ///< flock'ed while a daemon uses the directory
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);
@@ -26,11 +28,14 @@ file_of(const std::filesystem::path& directory, const std::string& id, std::stri
 manifest_reading
 load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
-/// A snapshot whose manifest, size and head agree and whose data can be trusted after a reboot.
+/// A snapshot whose manifest, size and head agree, whose data can be trusted after a reboot, and
+/// which is not in quarantine.
 struct snapshot_reading {
     std::optional<store::manifest> manifest; ///< nothing if there is a problem
     llama::state_file_head head;
     std::string problem;
+    bool quarantined = false; ///< its manifest says so; the problem is the reason
+    bool damaged = false;     ///< it can be read and is not what was saved: it never will be
 };
 snapshot_reading
 load_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
