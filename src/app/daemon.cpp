@@ -98,7 +98,8 @@ daemon::daemon(
     std::unique_ptr<disk> disk)
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
       program_(std::move(program)), signals_(context_, SIGTERM, SIGINT),
-      keeping_(context_, options_, args_, std::move(disk)), hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      keeping_(context_, options_, args_, std::move(disk)),
+      hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       lifecycle_(

@@ -110,8 +110,7 @@ asio::awaitable<std::optional<child_facts>> keeping::learn_facts(
             };
             const auto identities = co_await disk_thread_.run(identify);
             if (!identities.problem.empty()) {
-                log::error(
-                    "conversations are neither saved nor restored: {}", identities.problem);
+                log::error("conversations are neither saved nor restored: {}", identities.problem);
                 co_return std::nullopt;
             }
             auto facts = describe_child(args_, *props, identities);
@@ -230,8 +229,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     const auto planned = plan.steps.size();
     const auto offered = [this](const std::string& id) { offered_id_ = id; };
     restore_watch watch{progress, offered, abandoned};
-    slot_restorer restorer(
-        *client, disk_thread_, *directory_, stop_reading_, std::move(watch));
+    slot_restorer restorer(*client, disk_thread_, *directory_, stop_reading_, std::move(watch));
     auto report = co_await restorer.run(std::move(plan), deadline);
     restored_ids_ = std::move(report.restored_ids);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};

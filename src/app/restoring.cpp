@@ -41,8 +41,7 @@ slot_restorer::slot_restorer(
     : client_(client), disk_(disk), directory_(directory), stop_reading_(stop_reading),
       watch_(std::move(watch)) {}
 
-asio::awaitable<restore_report>
-slot_restorer::run(keeper::restore_plan plan, time_point deadline) {
+asio::awaitable<restore_report> slot_restorer::run(keeper::restore_plan plan, time_point deadline) {
     const auto start = clock::now();
     const auto planned = plan.steps.size();
     std::deque<keeper::restore_step> to_do(plan.steps.begin(), plan.steps.end());

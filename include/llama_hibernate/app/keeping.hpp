@@ -85,7 +85,10 @@ public:
     boost::asio::awaitable<bool> finish(time_point deadline);
 
     /// The child has died: what was known of it is void.
-    void forget_child() { facts_.reset(); }
+    void forget_child() {
+        facts_.reset();
+        in_use_.clear();
+    }
 
     /// Nothing that can wait is begun any more.
     void stop() {
@@ -118,7 +121,7 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_reading_{false}; ///< of snapshots to check them
     bool quarantine_reported_ = false;      ///< used on the disk thread
-    disk_thread disk_thread_; ///< the last, so that it ends first
+    disk_thread disk_thread_;               ///< the last, so that it ends first
 };
 
 } // namespace hibernate::app

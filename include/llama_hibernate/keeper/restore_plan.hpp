@@ -33,7 +33,8 @@ struct restore_plan {
     struct skipped_snapshot {
         std::string id;
         std::uint64_t bytes = 0;
-        std::vector<std::string> reasons; ///< a clause each: every part of the signature that differs
+        std::vector<std::string>
+            reasons; ///< a clause each: every part of the signature that differs
     };
     std::vector<skipped_snapshot> skipped;
 };

@@ -118,9 +118,9 @@ public:
     error_code note_restored(const std::string& id, wall_time now);
 
     /// To be asked before each restore. The whole file is read once in the life of this object and
-    /// compared with its checksum; a mismatch puts it into quarantine. A snapshot without a checksum
-    /// was saved by this boot of the machine and not synced yet: a sum made now would prove
-    /// nothing, so it is judged by its size and head. Ends soon after *stop becomes true.
+    /// compared with its checksum; a mismatch puts it into quarantine. A snapshot without a
+    /// checksum was saved by this boot of the machine and not synced yet: a sum made now would
+    /// prove nothing, so it is judged by its size and head. Ends soon after *stop becomes true.
     soundness check(const std::string& id, const std::atomic<bool>* stop = nullptr);
 
     /// Reads a whole snapshot and compares it with its checksum, where it has one. Empty if it is
