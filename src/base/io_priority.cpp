@@ -12,8 +12,8 @@ namespace {
 #if defined(__linux__) && !defined(HIBERNATE_PORTABLE) && defined(SYS_ioprio_set)
 
 // The kernel's ABI; the C library has no header for it.
-constexpr int of_a_thread = 1;       // IOPRIO_WHO_PROCESS; the id 0 is the calling thread
-constexpr int idle_class = 3 << 13;  // IOPRIO_CLASS_IDLE, with no level
+constexpr int of_a_thread = 1;      // IOPRIO_WHO_PROCESS; the id 0 is the calling thread
+constexpr int idle_class = 3 << 13; // IOPRIO_CLASS_IDLE, with no level
 constexpr int class_bits = 0x7 << 13;
 
 int current_priority() noexcept {

@@ -71,10 +71,9 @@ restore_plan plan_restore(
             planned_tokens + manifest.tokens > slots.context_size) {
             // llama-server would refuse it as if it were damaged.
             skip(
-                snapshot,
-                {fmt::format(
-                    "no room beside the others in the {} tokens that the slots share",
-                    slots.context_size)});
+                snapshot, {fmt::format(
+                              "no room beside the others in the {} tokens that the slots share",
+                              slots.context_size)});
             plan.spares.push_back(std::move(snapshot));
         } else {
             planned_tokens += manifest.tokens;
@@ -122,8 +121,9 @@ std::string describe_skipped(const restore_plan& plan) {
     for (const auto& skipped : plan.skipped) {
         bytes += skipped.bytes;
         for (const auto& reason : skipped.reasons) {
-            const auto known = std::find_if(
-                reasons.begin(), reasons.end(), [&](const auto& one) { return one.first == reason; });
+            const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& one) {
+                return one.first == reason;
+            });
             if (known != reasons.end()) {
                 ++known->second;
             } else {

@@ -17,37 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using name_set = std::set<std::string>;
-
-constexpr std::size_t longest_reason = 300; ///< bytes; it may hold what others said
-constexpr const char* checksum_differs =
-    "its state file was changed since it was saved: the checksum differs";
-
 error_code make_error(boost::system::errc::errc_t what) {
     return boost::system::errc::make_error_code(what);
-}
-
-io_result<name_set> names_in(disk& disk, const fs::path& directory) {
-    const auto entries = disk.list(directory);
-    if (!entries) {
-        return entries.error();
-    }
-    name_set names;
-    for (const auto& entry : *entries) {
-        names.insert(entry.name);
-    }
-    return names;
-}
-
-/// The ids that have a manifest, whatever it may hold.
-std::vector<std::string> committed_ids(const name_set& names) {
-    std::vector<std::string> ids;
-    for (const auto& name : names) {
-        if (is_snapshot_name(name, manifest_extension)) {
-            ids.push_back(name.substr(0, name.size() - manifest_extension.size()));
-        }
-    }
-    return ids;
 }
 
 bool is_leftover(const std::string& name, const name_set& names) {
@@ -274,79 +245,6 @@ std::vector<snapshot> model_directory::snapshots() {
     return found;
 }
 
-void model_directory::leave_out(const std::string& id, const std::string& problem) {
-    if (left_out_ids_.insert(id).second) {
-        log::warning("snapshot {} in {} is left out: {}", id, path_.string(), problem);
-    }
-}
-
-std::vector<manifest> model_directory::quarantined() {
-    std::vector<manifest> found;
-    const auto names = names_in(disk_, path_);
-    if (!names) {
-        return found;
-    }
-    for (const auto& id : committed_ids(*names)) {
-        auto saved = load_manifest(disk_, path_, id);
-        if (saved.value && !saved.value->quarantine.empty()) {
-            found.push_back(std::move(*saved.value));
-        }
-    }
-    return found;
-}
-
-void model_directory::quarantine(const std::string& id, const std::string& reason) {
-    auto saved = load_manifest(disk_, path_, id);
-    if (!saved.value) {
-        leave_out(id, reason);
-        return;
-    }
-    log::warning("snapshot {} is put into quarantine: {}", id, reason);
-    saved.value->quarantine = reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
-    // Quick, because it may be the last that we do before we exit.
-    if (const auto failed = disk_.replace(
-            file_of(path_, id, manifest_extension), write_manifest(*saved.value),
-            when_synced::later)) {
-        log::warning("the quarantine of snapshot {} cannot be noted: {}", id, failed.message());
-        distrusted_.insert(id);
-    }
-}
-
-soundness model_directory::check(const std::string& id, const std::atomic<bool>* stop) {
-    if (!is_snapshot_id(id)) {
-        return soundness::unknown;
-    }
-    const auto reading = load_snapshot(disk_, path_, id);
-    if (reading.quarantined || distrusted_.contains(id)) {
-        return soundness::quarantined;
-    }
-    if (reading.damaged) {
-        quarantine(id, reading.problem);
-        return soundness::quarantined;
-    }
-    if (!reading.manifest) {
-        leave_out(id, reading.problem);
-        return soundness::unknown;
-    }
-    if (reading.manifest->checksum.empty() || sound_ids_.contains(id)) {
-        return soundness::sound;
-    }
-    const auto checksum = disk_.checksum(file_of(path_, id, state_extension), stop);
-    if (!checksum) {
-        if (checksum.error() != boost::system::errc::operation_canceled) {
-            leave_out(
-                id, fmt::format("its state file cannot be read: {}", checksum.error().message()));
-        }
-        return soundness::unknown;
-    }
-    if (*checksum != reading.manifest->checksum) {
-        quarantine(id, checksum_differs);
-        return soundness::quarantined;
-    }
-    sound_ids_.insert(id);
-    return soundness::sound;
-}
-
 error_code model_directory::create_staging(const std::string& staging_name) {
     if (!is_staging_name(staging_name)) {
         return make_error(boost::system::errc::invalid_argument);
@@ -461,27 +359,6 @@ error_code model_directory::note_restored(const std::string& id, wall_time now) 
     ++saved.value->uses;
     saved.value->last_used = now;
     return disk_.replace(file_of(path_, id, manifest_extension), write_manifest(*saved.value));
-}
-
-std::string model_directory::verify(const std::string& id) {
-    if (!is_snapshot_id(id)) {
-        return "it is no snapshot";
-    }
-    const auto reading = load_snapshot(disk_, path_, id);
-    if (!reading.manifest) {
-        return reading.problem;
-    }
-    if (reading.manifest->checksum.empty()) {
-        return {};
-    }
-    const auto checksum = disk_.checksum(file_of(path_, id, state_extension));
-    if (!checksum) {
-        return fmt::format("its state file cannot be read: {}", checksum.error().message());
-    }
-    if (*checksum != reading.manifest->checksum) {
-        return checksum_differs;
-    }
-    return {};
 }
 
 error_code model_directory::remove(const std::string& id) {

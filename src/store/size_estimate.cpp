@@ -23,7 +23,7 @@ collect(const inventory& stored, const std::string& directory, const signature& 
             item.what == stored_item::kind::snapshot || item.what == stored_item::kind::quarantined;
         if (whole && item.directory == directory &&
             compatible(signature_of(*item.manifest), wanted)) {
-            files.push_back({item.manifest->tokens, item.manifest->bytes});
+            files.push_back({item.manifest->tokens, item.bytes});
         }
     }
     return files;

@@ -60,6 +60,28 @@ bool is_staging_name(std::string_view name) {
            is_number(name.substr(hyphen + 1));
 }
 
+io_result<name_set> names_in(disk& disk, const fs::path& directory) {
+    const auto entries = disk.list(directory);
+    if (!entries) {
+        return entries.error();
+    }
+    name_set names;
+    for (const auto& entry : *entries) {
+        names.insert(entry.name);
+    }
+    return names;
+}
+
+std::vector<std::string> committed_ids(const name_set& names) {
+    std::vector<std::string> ids;
+    for (const auto& name : names) {
+        if (is_snapshot_name(name, manifest_extension)) {
+            ids.push_back(name.substr(0, name.size() - manifest_extension.size()));
+        }
+    }
+    return ids;
+}
+
 fs::path file_of(const fs::path& directory, const std::string& id, std::string_view extension) {
     return directory / fmt::format("{}{}", id, extension);
 }

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
@@ -20,6 +22,12 @@ inline constexpr std::string_view lock_name =
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);
+
+using name_set = std::set<std::string>;
+io_result<name_set> names_in(disk& disk, const std::filesystem::path& directory);
+
+/// The ids that have a manifest, whatever it may hold.
+std::vector<std::string> committed_ids(const name_set& names);
 
 std::filesystem::path
 file_of(const std::filesystem::path& directory, const std::string& id, std::string_view extension);

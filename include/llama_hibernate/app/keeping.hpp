@@ -87,7 +87,10 @@ public:
     bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
 
     /// The child has died: what was known of it is void.
-    void forget_child() { facts_.reset(); }
+    void forget_child() {
+        facts_.reset();
+        in_use_.clear();
+    }
 
     /// Nothing that can wait is begun any more.
     void stop() {

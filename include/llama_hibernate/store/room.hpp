@@ -49,7 +49,7 @@ public:
     answer before_save(const present& now, std::optional<std::uint64_t> tokens);
 
     /// Makes the room that the published snapshot turned out to take. If there cannot be enough it
-    /// is taken back, and what it superseded is there again.
+    /// is taken back, and what it superseded is there again: so not after it was made durable.
     answer after_save(const present& now, const std::string& id);
 
     /// What is wrong with the place where the child could not save, as a clause; empty if nothing

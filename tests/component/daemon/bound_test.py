@@ -32,6 +32,11 @@ class BoundCase(DaemonCase):
         """The ids of removed snapshots, in order."""
         return re.findall(r"removed snapshot ([0-9a-f]{16}) .* to make room", daemon.output)
 
+    def noted(self, daemon):
+        """Waits until it has noted its restores, after which it leaves the disk alone."""
+        harness.wait_until(
+            lambda: all(manifest["uses"] > 0 for manifest in self.manifests()), what="uses")
+
     def life(self, text, *arguments, slot=0, ours=(), **script):
         """One conversation, saved by a daemon of its own; returns the daemon and the new ids."""
         before = self.ids()
@@ -230,7 +235,7 @@ class Trouble(BoundCase):
         old = self.one_life(LONG, ours=["--hibernate-min-free", "0"])
         kept = self.contents()
         daemon = self.ready("-np", 2, ours=["--hibernate-min-free", "0"])
-        self.says(daemon, "ready in ")
+        self.noted(daemon)
         self.complete(daemon, OTHER, id_slot=1)
         filler = self.fill_up()
         self.complete(daemon, OTHER + "And? ", id_slot=1)
@@ -259,7 +264,7 @@ class Trouble(BoundCase):
         kept = self.contents()
         daemon = self.ready("-np", 2, ours=["--hibernate-min-free", "0"])
         self.complete(daemon, OTHER, id_slot=1)
-        self.says(daemon, "ready in ")
+        self.noted(daemon)
         # Over the same files, some of which are open.
         subprocess.run(["mount", "--bind", self.root, self.root], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", self.root], check=False)
@@ -280,7 +285,7 @@ class Trouble(BoundCase):
         self.as_nobody()
         self.one_life(LONG)
         daemon = self.ready("-np", 2)
-        self.says(daemon, "ready in ")
+        self.noted(daemon)
         self.complete(daemon, OTHER, id_slot=1)
         (folder,) = self.root.iterdir()
         folder.chmod(0o500)
@@ -299,7 +304,7 @@ class Trouble(BoundCase):
     def test_a_directory_that_vanishes(self):
         self.one_life(LONG)
         daemon = self.ready("-np", 2)
-        self.says(daemon, "ready in ")
+        self.noted(daemon)
         self.complete(daemon, OTHER, id_slot=1)
         shutil.rmtree(self.root)
         self.complete(daemon, "And. " + OTHER, id_slot=1)

@@ -62,9 +62,9 @@ struct row {
     actions expected;
 };
 
-constexpr phase all_phases[] = {phase::loading,   phase::restoring, phase::ready,
-                                phase::draining,  phase::saving,    phase::stopping,
-                                phase::waiting,   phase::replacing, phase::finished};
+constexpr phase all_phases[] = {phase::loading,  phase::restoring, phase::ready,
+                                phase::draining, phase::saving,    phase::stopping,
+                                phase::waiting,  phase::replacing, phase::finished};
 constexpr kind all_kinds[] = {kind::child_answers, kind::restore_ended, kind::stop_requested,
                               kind::drained,       kind::save_ended,    kind::child_exited,
                               kind::restart_due,   kind::child_harmed};

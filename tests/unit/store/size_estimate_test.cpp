@@ -21,7 +21,7 @@ void add(
     item.directory = directory;
     item.manifest.emplace();
     item.manifest->tokens = tokens;
-    item.manifest->bytes = bytes;
+    item.bytes = bytes;
     item.manifest->signature = std::move(signature);
     stored.items.push_back(std::move(item));
 }
