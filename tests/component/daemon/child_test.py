@@ -90,7 +90,7 @@ class Child(DaemonCase):
         # A shell that keeps llama-server as its own child, as some users' scripts do.
         script = self.folder / "server.sh"
         pids = self.folder / "pids"
-        script.write_text(f'#!/bin/sh\nsleep 600 &\necho $! >{pids}\nexec {self.fake} "$@"\n')
+        script.write_text(f'#!/bin/sh\nsleep 600 &\necho $! >"{pids}"\nexec "{self.fake}" "$@"\n')
         script.chmod(0o755)
         daemon = self.ready("-np", 2, server=script)
         straggler = int(pids.read_text())
