@@ -15,6 +15,7 @@
 
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 
 namespace hibernate::app {
@@ -158,11 +159,6 @@ void daemon::spawn(asio::awaitable<void> task) {
 void daemon::leave() {
     server_.close_listeners();
     context_.stop();
-}
-
-asio::awaitable<void> daemon::pause(milliseconds time) {
-    asio::steady_timer timer(context_, time);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 // ---------------------------------------------------------------------------------- start-up

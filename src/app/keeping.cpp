@@ -1,14 +1,12 @@
 #include "llama_hibernate/app/keeping.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/llama/model_identity.hpp"
 
@@ -16,7 +14,6 @@ namespace hibernate::app {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
-using boost::system::error_code;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -47,11 +44,6 @@ std::string conversations(std::size_t count) {
 keeping::keeping(asio::io_context& context, const options& options, const llama::server_args& args)
     : context_(context), options_(options), args_(args), disk_(make_real_disk()),
       background_(context), disk_thread_(context) {}
-
-asio::awaitable<void> keeping::pause(milliseconds time) {
-    asio::steady_timer timer(context_, time);
-    co_await timer.async_wait(asio::use_awaitable);
-}
 
 asio::awaitable<void> keeping::open() {
     if (args_.model.empty()) {

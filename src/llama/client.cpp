@@ -62,11 +62,6 @@ std::string percent_encoded(std::string_view text) {
     return result;
 }
 
-std::string file_name_body(const std::string& file_name) {
-    // The names are ours (hex digits, "staging-", ".kv"): nothing in them needs an escape.
-    return fmt::format(R"({{"filename":"{}"}})", file_name);
-}
-
 template <typename Answer, typename Reply>
 call_result<Answer> read_with(call_result<Answer> (*read)(std::string_view), Reply& reply) {
     return reply ? read(reply->body) : call_result<Answer>(reply.failure());
@@ -130,19 +125,24 @@ asio::awaitable<call_result<std::vector<slot>>> client::slots(time_point deadlin
     co_return read_with(read_slots, reply);
 }
 
+asio::awaitable<call_result<client::answer>> client::slot_action(
+    int slot, std::string_view action, std::string_view file_name, time_point deadline) {
+    auto target = fmt::format("/slots/{}?action={}", slot, action);
+    // The names are ours (hex digits, "staging-", ".kv"): nothing in them needs an escape.
+    auto body = fmt::format(R"({{"filename":"{}"}})", file_name);
+    auto reply = co_await call("POST", std::move(target), std::move(body), deadline);
+    co_return reply;
+}
+
 asio::awaitable<call_result<saved>>
 client::save_slot(int slot, std::string file_name, time_point deadline) {
-    auto target = fmt::format("/slots/{}?action=save", slot);
-    auto body = file_name_body(file_name);
-    auto reply = co_await call("POST", std::move(target), std::move(body), deadline);
+    auto reply = co_await slot_action(slot, "save", file_name, deadline);
     co_return read_with(read_saved, reply);
 }
 
 asio::awaitable<call_result<restored>>
 client::restore_slot(int slot, std::string file_name, time_point deadline) {
-    auto target = fmt::format("/slots/{}?action=restore", slot);
-    auto body = file_name_body(file_name);
-    auto reply = co_await call("POST", std::move(target), std::move(body), deadline);
+    auto reply = co_await slot_action(slot, "restore", file_name, deadline);
     co_return read_with(read_restored, reply);
 }
 

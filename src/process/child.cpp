@@ -14,6 +14,8 @@
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
 
+#include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/base/pause.hpp"
 #include "platform.hpp"
 
 namespace hibernate::process {
@@ -23,6 +25,8 @@ namespace proc = boost::process::v2;
 using boost::system::error_code;
 
 namespace {
+
+constexpr std::chrono::milliseconds pause_between_polls{20}; // where an exit cannot be watched
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
     std::vector<char*> result;
@@ -171,7 +175,7 @@ asio::awaitable<exit_report> child::wait() {
                 throw boost::system::system_error(ec);
             }
         } else {
-            co_await platform::pause_between_polls();
+            co_await pause(pause_between_polls);
         }
     }
     co_return report;
@@ -185,7 +189,8 @@ error_code execute_in_place(const command& what) {
 }
 
 int launch_failure_status(const error_code& reason) noexcept {
-    return reason == boost::system::errc::no_such_file_or_directory ? 127 : 126;
+    return reason == boost::system::errc::no_such_file_or_directory ? exit_status::not_found
+                                                                    : exit_status::not_executable;
 }
 
 std::string find_program(const std::string& name, const std::string& path_variable) {

@@ -1,7 +1,6 @@
 #include "platform.hpp"
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,11 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
-
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 namespace hibernate::process::platform {
 
@@ -73,11 +67,5 @@ int watch_exit(pid_t) noexcept {
 }
 
 #endif
-
-boost::asio::awaitable<void> pause_between_polls() {
-    constexpr auto pause = std::chrono::milliseconds(20);
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, pause);
-    co_await timer.async_wait(boost::asio::use_awaitable);
-}
 
 } // namespace hibernate::process::platform

@@ -4,8 +4,6 @@
 
 #include <sys/types.h>
 
-#include <boost/asio/awaitable.hpp>
-
 namespace hibernate::process::platform {
 
 /// Between fork and exec: arranges that this process is killed when parent dies. False when parent
@@ -17,8 +15,5 @@ bool close_descriptors_on_exec() noexcept;
 
 /// A descriptor that becomes readable when the process ends, or -1 where there is none.
 int watch_exit(pid_t process) noexcept;
-
-/// Between two looks at a process that cannot be watched.
-boost::asio::awaitable<void> pause_between_polls();
 
 } // namespace hibernate::process::platform

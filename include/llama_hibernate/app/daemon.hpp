@@ -62,7 +62,6 @@ private:
     boost::asio::awaitable<void> finish();
 
     boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
-    boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
     void spawn(boost::asio::awaitable<void> task);
     void leave();
     clock::time_point save_deadline() const;

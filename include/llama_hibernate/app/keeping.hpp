@@ -71,7 +71,6 @@ public:
 private:
     boost::asio::awaitable<std::optional<child_facts>>
     learn_facts(llama::client& client, const std::function<bool()>& abandoned);
-    boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
 
     // On either disk thread.
     void note_restored(const std::vector<std::string>& ids);

@@ -77,6 +77,8 @@ private:
     };
     boost::asio::awaitable<call_result<answer>>
     call(std::string_view method, std::string target, std::string body, time_point deadline);
+    boost::asio::awaitable<call_result<answer>>
+    slot_action(int slot, std::string_view action, std::string_view file_name, time_point deadline);
 
     boost::asio::io_context& context_;
     boost::asio::ip::tcp::endpoint server_;

@@ -36,8 +36,8 @@ struct manifest {
     bool synced = false;
     std::string boot_id;
 
-    /// The snapshots whose tokens are a prefix of this one's. They are removed once this manifest
-    /// is committed; the list is for whoever has to finish that after a kill. Ids are never reused.
+    /// The snapshots whose tokens are a prefix of this one's. They are removed once this one's
+    /// data is on the medium; the list is for whoever has to finish that. Ids are never reused.
     std::vector<std::string> supersedes;
 
     /// A JSON object of what the reader did not know, which is written again; empty if there was
