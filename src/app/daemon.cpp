@@ -34,6 +34,7 @@ constexpr auto bind_pause = 100ms;
 // second one that somebody meant comes later.
 constexpr auto same_signal = 300ms;
 constexpr auto health_pause = 25ms;
+constexpr auto death_patience = 2s;  // from a broken connection to the news of its end
 constexpr auto call_limit = 2s;      // for a small question to a child that is there
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
 constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
@@ -75,6 +76,20 @@ std::uint16_t find_free_port(asio::io_context& context) {
     return bound.port();
 }
 
+/// Whether it ended by a fault of its own, not because somebody asked it to.
+bool is_crash(const process::exit_report& report) {
+    switch (report.signal) {
+    case 0:
+        return report.code != 0;
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+        return false;
+    default:
+        return true;
+    }
+}
+
 std::string describe(const process::exit_report& report) {
     return report.signal != 0
                ? fmt::format(
@@ -109,10 +124,12 @@ daemon::daemon(
     options options,
     llama::server_args args,
     llama::environment_map environment,
-    std::string program)
+    std::string program,
+    std::unique_ptr<disk> disk)
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
       program_(std::move(program)), signals_(context_, SIGTERM, SIGINT),
-      keeping_(context_, options_, args_), hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      keeping_(context_, options_, args_, std::move(disk)),
+      hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       lifecycle_(
@@ -239,11 +256,13 @@ void daemon::perform(keeper::action what) {
     case keeper::action::start_child_later:
         return spawn(start_child_later());
     case keeper::action::restore:
-        return spawn(restore(life_));
+        return spawn(restore(life_, keeping::extent::restore));
+    case keeper::action::learn_child:
+        return spawn(restore(life_, keeping::extent::learn_only));
     case keeper::action::open_gate:
         return gate_.open();
     case keeper::action::hold_gate:
-        return gate_.hold("llama-server died and is started again");
+        return gate_.hold("llama-server is started again");
     case keeper::action::close_gate:
         server_.close_listeners();
         return gate_.close("llama-hibernate is stopping");
@@ -269,6 +288,12 @@ void daemon::perform(keeper::action what) {
 // ----------------------------------------------------------------------------------- the child
 
 asio::awaitable<void> daemon::live_child() {
+    if (life_ > 1) {
+        co_await keeping_.settle();
+        if (lifecycle_.phase() != keeper::phase::loading) {
+            co_return; // a stop came first
+        }
+    }
     const auto life_started = clock::now();
     const auto port = find_free_port(context_);
     const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), port);
@@ -295,10 +320,18 @@ asio::awaitable<void> daemon::live_child() {
     server_.set_upstream(address);
     log::info("started {} (process {}, port {})", program_, child_->pid(), port);
     spawn(watch_health(life_));
+    keeping_.read_ahead();
 
     const auto report = co_await child_->wait();
-    if (!lifecycle_.stop_was_requested()) {
+    const auto phase_of_death = lifecycle_.phase();
+    if (phase_of_death == keeper::phase::replacing) {
+        log::info("llama-server is gone; it is started again, and nothing is restored into it");
+    } else if (!lifecycle_.stop_was_requested()) {
         log::error("llama-server {}", describe(report));
+    }
+    if (phase_of_death == keeper::phase::restoring && is_crash(report)) {
+        abandon_ = true;
+        co_await keeping_.blame_last_restore();
     }
     const auto up_time = std::chrono::duration_cast<milliseconds>(clock::now() - life_started);
     dispatch({event::kind::child_exited, report.shell_status(), up_time});
@@ -324,6 +357,10 @@ asio::awaitable<void> daemon::start_child_later() {
 }
 
 asio::awaitable<void> daemon::interrupt_child() {
+    if (!child_->running()) { // the next one was not started yet
+        dispatch({event::kind::child_exited, 0, 0ms});
+        co_return;
+    }
     child_->send(SIGINT);
     const auto grace = std::min<clock::duration>(
         lifecycle_.child_grace(), std::max<clock::duration>(stop_deadline_ - clock::now(), 0ms));
@@ -336,13 +373,27 @@ asio::awaitable<void> daemon::interrupt_child() {
 
 // --------------------------------------------------------------------------------- the slots
 
-asio::awaitable<void> daemon::restore(int life) {
+asio::awaitable<void> daemon::wait_for_death(int life) {
+    const auto deadline = clock::now() + death_patience;
+    while (life == life_ && child_->running() && clock::now() < deadline) {
+        co_await pause(health_pause);
+    }
+}
+
+asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
     const auto progress = [this](std::size_t step, std::size_t all) {
         gate_.hold(fmt::format("restoring {} of {}", step, all));
     };
     const auto abandoned = [this, life] { return abandon_ || life != life_; };
-    const auto outcome = co_await keeping_.restore(client_, progress, abandoned);
-    if (life != life_) {
+    const auto outcome = co_await keeping_.restore(client_, what, progress, abandoned);
+    if (outcome.child == child_state::gone) {
+        co_await wait_for_death(life);
+    }
+    if (life != life_ || !child_->running()) {
+        co_return;
+    }
+    if (outcome.child != child_state::well) {
+        dispatch({event::kind::child_harmed, 0, 0ms});
         co_return;
     }
     dispatch({event::kind::restore_ended, 0, 0ms});
@@ -350,7 +401,7 @@ asio::awaitable<void> daemon::restore(int life) {
         log::info(
             "ready in {}: {}",
             format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
-            outcome);
+            outcome.summary);
         keeping_.tidy();
     }
 }

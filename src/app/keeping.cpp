@@ -1,14 +1,16 @@
 #include "llama_hibernate/app/keeping.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
-#include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/app/saving.hpp"
+#include "llama_hibernate/app/state_version.hpp"
 #include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/base/io_priority.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
-#include "llama_hibernate/llama/model_identity.hpp"
 
 namespace hibernate::app {
 
@@ -41,8 +43,12 @@ std::string conversations(std::size_t count) {
 
 } // namespace
 
-keeping::keeping(asio::io_context& context, const options& options, const llama::server_args& args)
-    : context_(context), options_(options), args_(args), disk_(make_real_disk()),
+keeping::keeping(
+    asio::io_context& context,
+    const options& options,
+    const llama::server_args& args,
+    std::unique_ptr<disk> disk)
+    : context_(context), options_(options), args_(args), disk_(std::move(disk)),
       background_(context), disk_thread_(context) {}
 
 asio::awaitable<void> keeping::open() {
@@ -71,6 +77,8 @@ asio::awaitable<void> keeping::open() {
         auto opened = co_await disk_thread_.run(try_open);
         if (opened) {
             directory_ = std::move(*opened);
+            room_ = std::make_unique<store::room_keeper>(
+                *disk_, root, name, store::disk_bound{options_.max_disk, options_.min_free});
             co_return;
         }
         const bool locked = opened.error() == boost::system::errc::resource_unavailable_try_again;
@@ -99,16 +107,25 @@ keeping::learn_facts(llama::client& client, const std::function<bool()>& abandon
         // A build may answer /health before it answers /props.
         auto props = co_await client.props(deadline);
         if (props) {
-            const std::filesystem::path model = props->model_path;
-            const auto identify = [this, model] { return llama::identify_model(*disk_, model); };
-            auto identity = co_await disk_thread_.run(identify);
-            if (identity) {
-                co_return describe_child(args_, *props, *identity);
+            const auto identify = [this, props = *props] {
+                return identify_files(*disk_, args_, props);
+            };
+            const auto identities = co_await disk_thread_.run(identify);
+            if (!identities.problem.empty()) {
+                log::error("conversations are neither saved nor restored: {}", identities.problem);
+                co_return std::nullopt;
             }
-            log::error(
-                "conversations are neither saved nor restored: cannot read the model {}: {}",
-                model.string(), identity.error().message());
-            co_return std::nullopt;
+            auto facts = describe_child(args_, *props, identities);
+            if (options_.any_build) {
+                const auto version = co_await learn_state_version(
+                    client, disk_thread_, *disk_, *directory_, deadline);
+                if (version) {
+                    accept_any_build(facts, *version);
+                } else {
+                    log::warning("so only snapshots of its own build are restored");
+                }
+            }
+            co_return facts;
         }
         if (abandoned()) {
             co_return std::nullopt;
@@ -125,21 +142,81 @@ keeping::learn_facts(llama::client& client, const std::function<bool()>& abandon
     }
 }
 
-asio::awaitable<std::string> keeping::restore(
+asio::awaitable<void> keeping::settle() {
+    stop_reading_ = true;
+    const auto nothing = [] { return true; };
+    co_await background_.run(nothing);
+    co_await disk_thread_.run(nothing);
+}
+
+void keeping::read_ahead() {
+    if (!directory_ || stopping_) {
+        return;
+    }
+    stop_reading_ = false;
+    const auto look = [this] {
+        if (!std::exchange(quarantine_reported_, true)) {
+            report_quarantine();
+        }
+        if (options_.restore) {
+            check_snapshots();
+        }
+    };
+    disk_thread_.start(look, [] {});
+}
+
+void keeping::report_quarantine() {
+    const auto quarantined = directory_->quarantined();
+    if (quarantined.empty()) {
+        return;
+    }
+    std::uint64_t bytes = 0;
+    std::set<std::string> reasons;
+    for (const auto& one : quarantined) {
+        bytes += one.bytes;
+        reasons.insert(one.quarantine);
+    }
+    log::warning(
+        "{} {} ({}) in quarantine are not restored: {}", quarantined.size(),
+        quarantined.size() == 1 ? "snapshot" : "snapshots", format_bytes(bytes),
+        fmt::join(reasons, "; "));
+}
+
+void keeping::check_snapshots() {
+    const idle_io_priority idle;
+    const auto start = clock::now();
+    std::size_t sound = 0;
+    for (const auto& id : keeper::read_ahead_order(directory_->snapshots())) {
+        if (stop_reading_) {
+            break;
+        }
+        if (directory_->check(id, &stop_reading_) == store::soundness::sound) {
+            ++sound;
+        }
+    }
+    log::debug(
+        "checked {} snapshots while llama-server loads, in {}", sound,
+        format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - start)));
+}
+
+asio::awaitable<keeping::restore_outcome> keeping::restore(
     std::shared_ptr<llama::client> client,
+    extent what,
     std::function<void(std::size_t, std::size_t)> progress,
     std::function<bool()> abandoned) {
-    const std::string nothing = "nothing to restore";
+    restore_outcome nothing;
+    nothing.summary = "nothing to restore";
     if (!directory_) {
         co_return nothing;
     }
+    stop_reading_ = true; // the disk thread is wanted
     const auto deadline = clock::now() + options_.restore_budget;
     auto facts = co_await learn_facts(*client, abandoned);
     if (!facts || abandoned()) {
         co_return nothing;
     }
     facts_ = std::move(facts);
-    if (!options_.restore) {
+    if (!options_.restore || what == extent::learn_only) {
         co_return nothing;
     }
     const auto look = [this] { return directory_->snapshots(); };
@@ -147,41 +224,68 @@ asio::awaitable<std::string> keeping::restore(
     if (abandoned()) {
         co_return nothing;
     }
-    const auto plan = keeper::plan_restore(
-        std::move(snapshots), facts_->signature, {facts_->total_slots, facts_->context_size});
+    const bool shared_pool = args_.stream_count(facts_->total_slots) == 1;
+    auto plan = keeper::plan_restore(
+        std::move(snapshots), facts_->signature,
+        {facts_->total_slots, facts_->context_size, shared_pool});
     if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
         log::warning("{}", skipped);
     }
-    auto report = co_await restore_slots(*client, plan, deadline, progress, abandoned);
+    const auto planned = plan.steps.size();
+    const auto offered = [this](const std::string& id) { offered_id_ = id; };
+    restore_watch watch{progress, offered, abandoned};
+    slot_restorer restorer(*client, disk_thread_, *directory_, stop_reading_, std::move(watch));
+    auto report = co_await restorer.run(std::move(plan), deadline);
     restored_ids_ = std::move(report.restored_ids);
+    in_use_ = {restored_ids_.begin(), restored_ids_.end()};
+    nothing.child = report.child;
     if (report.left_out != 0 && !abandoned()) {
-        log::warning("{} of {} snapshots were not restored", report.left_out, plan.steps.size());
+        log::warning("{} of {} snapshots were not restored", report.left_out, planned);
     }
     if (restored_ids_.empty()) {
         co_return nothing;
     }
-    co_return fmt::format(
+    restore_outcome outcome;
+    outcome.child = report.child;
+    outcome.summary = fmt::format(
         "{}, {} tokens restored ({})", conversations(restored_ids_.size()), report.tokens,
         format_duration(report.time));
+    co_return outcome;
+}
+
+asio::awaitable<void> keeping::blame_last_restore() {
+    const auto id = std::exchange(offered_id_, {});
+    if (!directory_ || id.empty()) {
+        co_return;
+    }
+    const auto work = [this, id] {
+        directory_->quarantine(id, "llama-server died while it was restored");
+        return true;
+    };
+    co_await disk_thread_.run(work);
 }
 
 void keeping::tidy() {
+    offered_id_.clear();
     if (!directory_ || !facts_) {
         return;
     }
-    const auto work = [this, facts = *facts_, restored = std::exchange(restored_ids_, {})] {
+    const auto catch_up = [this, restored = std::exchange(restored_ids_, {})] {
         note_restored(restored);
         for (const auto& one : directory_->snapshots()) {
             if (!one.manifest.synced && !stopping_) {
                 make_durable(one.manifest.id);
             }
         }
+    };
+    store::room_keeper::present now{facts_->signature, in_use_};
+    const auto keep_bound = [this, now = std::move(now)] {
         if (!stopping_) {
-            remove_surplus(facts);
+            room_->tidy(now);
         }
     };
-    // It may take long, and a stop must not wait for it with its saves.
-    background_.start(work, [] {});
+    // To sync may take long, and a stop must not wait for it with its saves.
+    background_.start(catch_up, [this, keep_bound] { disk_thread_.start(keep_bound, [] {}); });
 }
 
 asio::awaitable<void> keeping::save(
@@ -189,8 +293,8 @@ asio::awaitable<void> keeping::save(
     if (!directory_ || !facts_) {
         co_return;
     }
-    auto report =
-        co_await save_slots(*client, disk_thread_, *directory_, *facts_, deadline, abandoned);
+    slot_saver saver(*client, disk_thread_, *directory_, *room_, *facts_, in_use_);
+    auto report = co_await saver.run(deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     log::info(
         "saved {}, {} tokens, {} in {}", conversations(saved_ids_.size()), report.tokens,
@@ -203,14 +307,13 @@ asio::awaitable<void> keeping::save(
 }
 
 asio::awaitable<void> keeping::finish(time_point deadline) {
-    if (saved_ids_.empty() || !facts_) {
+    if (saved_ids_.empty()) {
         co_return;
     }
-    const auto sync = [this, facts = *facts_, ids = saved_ids_] {
+    const auto sync = [this, ids = saved_ids_] {
         for (const auto& id : ids) {
             make_durable(id);
         }
-        remove_surplus(facts);
         return true;
     };
     const auto done = co_await disk_thread_.run_until(deadline, sync);
@@ -230,16 +333,6 @@ void keeping::note_restored(const std::vector<std::string>& ids) {
 void keeping::make_durable(const std::string& id) {
     if (const auto ec = directory_->make_durable(id); ec) {
         log::warning("snapshot {} is not safe from a power cut: {}", id, ec.message());
-    }
-}
-
-void keeping::remove_surplus(const child_facts& facts) {
-    for (const auto& id :
-         keeper::surplus_snapshots(directory_->snapshots(), facts.signature, facts.total_slots)) {
-        log::info("removing snapshot {}: more recent ones fill every slot", id);
-        if (const auto ec = directory_->remove(id); ec) {
-            log::warning("snapshot {} was not removed: {}", id, ec.message());
-        }
     }
 }
 

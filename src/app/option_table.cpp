@@ -30,6 +30,14 @@ std::chrono::milliseconds time_of(const given_value& given) {
     return *time;
 }
 
+std::uint64_t bytes_of(const given_value& given) {
+    const std::optional<std::uint64_t> bytes = parse_bytes(given.text);
+    if (!bytes) {
+        refuse(given, "it must be a size such as 512MiB, 16GiB or 1TiB (a bare number is bytes)");
+    }
+    return *bytes;
+}
+
 std::size_t count_of(const given_value& given, std::size_t lowest, std::size_t highest) {
     std::size_t value = 0;
     const char* end = given.text.data() + given.text.size();
@@ -82,6 +90,18 @@ constexpr std::array table = {
         .set = [](options& into, const given_value& given) { into.server = text_of(given); },
         .is_path = true},
     option{
+        .name = "max-disk",
+        .value = "SIZE",
+        .default_value = "16GiB",
+        .meaning = "What DIR may hold, of all models; the least useful goes to make room.",
+        .set = [](options& into, const given_value& given) { into.max_disk = bytes_of(given); }},
+    option{
+        .name = "min-free",
+        .value = "SIZE",
+        .default_value = "2GiB",
+        .meaning = "What stays free on the disk of DIR, or nothing more is saved.",
+        .set = [](options& into, const given_value& given) { into.min_free = bytes_of(given); }},
+    option{
         .name = "stop-budget",
         .value = "TIME",
         .default_value = "8s",
@@ -123,6 +143,17 @@ constexpr std::array table = {
         .set =
             [](options& into, const given_value& given) {
                 into.max_connections = count_of(given, 1, 1'000'000);
+            }},
+    option{
+        .name = "compat",
+        .value = "build|format",
+        .default_value = "build",
+        .meaning =
+            "What a snapshot must share with llama-server besides the model and the arguments: "
+            "its build, or only the format of its slot files.",
+        .set =
+            [](options& into, const given_value& given) {
+                into.any_build = choice_of<bool>(given, {{"build", false}, {"format", true}});
             }},
     option{
         .name = "half-close",
@@ -199,7 +230,8 @@ Usage:
 
 Options, wherever they stand, as --hibernate-x VALUE or --hibernate-x=VALUE. The command line counts
 before the environment, and the environment before the configuration file. "~/" at the beginning of
-a path is your home directory. A time is 500ms, 8s, 3m or 1h; a bare number is seconds.
+a path is your home directory. A time is 500ms, 8s, 3m or 1h; a bare number is seconds. A size is
+512MiB, 16GiB or 1TiB; a bare number is bytes.
 )";
 
 } // namespace

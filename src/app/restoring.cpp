@@ -1,54 +1,187 @@
 #include "llama_hibernate/app/restoring.hpp"
 
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 
 namespace hibernate::app {
 
 namespace asio = boost::asio;
+using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-asio::awaitable<restore_report> restore_slots(
-    llama::client& client,
-    const keeper::restore_plan& plan,
-    clock::time_point deadline,
-    std::function<void(std::size_t, std::size_t)> progress,
-    std::function<bool()> abandoned) {
-    restore_report report;
-    const auto start = clock::now();
+namespace {
 
-    for (const auto& step : plan.steps) {
-        if (abandoned() || clock::now() >= deadline) {
+/// A token may take long on a large model, and to load that again takes much longer.
+constexpr auto least_time_for_a_token = 10s;
+constexpr auto call_limit = 2s;
+
+/// Whether the answer is about the file. Any other (no such endpoint, no such key, not now) says
+/// nothing against it, and the next snapshot would get the same one.
+bool refuses_the_snapshot(unsigned status) {
+    return status == 400 || status == 500;
+}
+
+} // namespace
+
+slot_restorer::slot_restorer(
+    llama::client& client,
+    disk_thread& disk,
+    store::model_directory& directory,
+    std::atomic<bool>& stop_reading,
+    restore_watch watch)
+    : client_(client), disk_(disk), directory_(directory), stop_reading_(stop_reading),
+      watch_(std::move(watch)) {}
+
+asio::awaitable<restore_report> slot_restorer::run(keeper::restore_plan plan, time_point deadline) {
+    const auto start = clock::now();
+    const auto planned = plan.steps.size();
+    std::deque<keeper::restore_step> to_do(plan.steps.begin(), plan.steps.end());
+    std::size_t number = 0;
+
+    while (!to_do.empty() && !watch_.abandoned() && clock::now() < deadline) {
+        const auto step = std::move(to_do.front());
+        to_do.pop_front();
+        watch_.progress(std::min(++number, planned), planned);
+        const auto outcome = co_await perform(step, deadline);
+        if (outcome == step_outcome::over || report_.child != child_state::well) {
             break;
         }
-        const auto& manifest = step.snapshot.manifest;
-        progress(static_cast<std::size_t>(&step - plan.steps.data()) + 1, plan.steps.size());
-        auto result = co_await client.restore_slot(step.slot, step.snapshot.file_name, deadline);
-        if (abandoned()) {
-            break;
+        if (outcome == step_outcome::unfit) {
+            const auto older = co_await hidden_by(step.snapshot.manifest);
+            plan.spares.insert(plan.spares.begin(), older.begin(), older.end());
+            if (auto spare = keeper::take_spare(plan, step)) {
+                to_do.push_front(std::move(*spare));
+                --number;
+            }
         }
-        if (!result) {
-            log::warning(
-                "snapshot {} ({} tokens) was not restored into slot {}: {}", manifest.id,
-                manifest.tokens, step.slot, result.failure().message);
-            continue;
-        }
+    }
+    report_.left_out = planned - std::min(planned, report_.restored_ids.size());
+    report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
+    co_return std::move(report_);
+}
+
+asio::awaitable<slot_restorer::step_outcome>
+slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
+    const auto& manifest = step.snapshot.manifest;
+    const auto soundness = co_await check(manifest.id, deadline);
+    if (watch_.abandoned()) {
+        co_return step_outcome::over;
+    }
+    if (soundness != store::soundness::sound) {
+        co_return soundness == store::soundness::quarantined ? step_outcome::unfit
+                                                             : step_outcome::left_out;
+    }
+
+    watch_.offered(manifest.id);
+    auto result = co_await client_.restore_slot(step.slot, step.snapshot.file_name, deadline);
+    if (watch_.abandoned()) {
+        co_return step_outcome::over;
+    }
+    if (result) {
         if (result->tokens != manifest.tokens) {
             log::warning(
                 "snapshot {} has {} tokens, but llama-server restored {} into slot {}", manifest.id,
                 manifest.tokens, result->tokens, step.slot);
         }
-        report.restored_ids.push_back(manifest.id);
-        report.tokens += result->tokens;
+        report_.restored_ids.push_back(manifest.id);
+        report_.tokens += result->tokens;
         log::info(
             "restored slot {}: {} tokens, {} in {} (snapshot {})", step.slot, result->tokens,
             format_bytes(manifest.bytes),
             format_duration(std::chrono::duration_cast<milliseconds>(result->time)), manifest.id);
+        co_return step_outcome::restored;
     }
-    report.left_out = plan.steps.size() - report.restored_ids.size();
-    report.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
-    co_return report;
+
+    const auto failure = result.failure();
+    if (!refuses_the_snapshot(failure.status)) {
+        log::warning(
+            "snapshot {} ({} tokens) was not restored into slot {}: {}", manifest.id,
+            manifest.tokens, step.slot, failure.message);
+        if (failure.status == 0 && clock::now() < deadline) {
+            report_.child = child_state::gone;
+        }
+        co_return step_outcome::over;
+    }
+    co_await quarantine(manifest.id, "llama-server refused it: " + failure.message);
+    report_.child = co_await examine_child(step.slot, deadline);
+    co_return step_outcome::unfit;
+}
+
+asio::awaitable<store::soundness> slot_restorer::check(std::string id, time_point deadline) {
+    if (watch_.abandoned()) {
+        co_return store::soundness::unknown;
+    }
+    stop_reading_ = false;
+    const auto executor = co_await asio::this_coro::executor;
+    asio::steady_timer limit(executor, deadline);
+    limit.async_wait([&stop = stop_reading_](const boost::system::error_code& ec) {
+        if (!ec) {
+            stop = true;
+        }
+    });
+    const auto work = [this, id] { return directory_.check(id, &stop_reading_); };
+    const auto found = co_await disk_.run(work);
+    co_return found;
+}
+
+asio::awaitable<std::vector<store::snapshot>> slot_restorer::hidden_by(store::manifest unfit) {
+    const auto look = [this, unfit] {
+        std::vector<store::snapshot> older;
+        if (unfit.supersedes.empty()) {
+            return older;
+        }
+        for (auto& one : directory_.snapshots()) {
+            const auto& old = unfit.supersedes;
+            if (std::find(old.begin(), old.end(), one.manifest.id) != old.end()) {
+                older.push_back(std::move(one));
+            }
+        }
+        return older;
+    };
+    auto found = co_await disk_.run(look);
+    co_return found;
+}
+
+asio::awaitable<void> slot_restorer::quarantine(std::string id, std::string reason) {
+    const auto work = [this, id, reason] {
+        directory_.quarantine(id, reason);
+        return true;
+    };
+    co_await disk_.run(work);
+}
+
+asio::awaitable<child_state> slot_restorer::examine_child(int empty_slot, time_point deadline) {
+    const auto limit = std::max(deadline, clock::now() + least_time_for_a_token);
+    const auto answer = co_await client_.generate_token(empty_slot, limit);
+    if (watch_.abandoned()) {
+        co_return child_state::well;
+    }
+    if (!answer) {
+        const auto& failure = answer.failure();
+        log::warning(
+            "after the refused restore llama-server does not generate: {}", failure.message);
+        if (failure.status == 0 && clock::now() < limit) {
+            co_return child_state::gone;
+        }
+        // One that says why it does not want to (an embedding model, say) works.
+        const bool unwilling =
+            failure.status == 501 || (failure.status >= 400 && failure.status < 500);
+        co_return unwilling ? child_state::well : child_state::harmed;
+    }
+    const auto erased = co_await client_.erase_slot(empty_slot, clock::now() + call_limit);
+    if (!erased) {
+        log::debug("slot {} was not emptied: {}", empty_slot, erased.failure().message);
+    }
+    co_return child_state::well;
 }
 
 } // namespace hibernate::app

@@ -1,8 +1,11 @@
 #include "llama_hibernate/app/saving.hpp"
 
+#include <utility>
+
+#include <fmt/core.h>
+
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
-#include "llama_hibernate/keeper/save_plan.hpp"
 
 namespace hibernate::app {
 
@@ -12,100 +15,152 @@ using std::chrono::milliseconds;
 
 namespace {
 
+const std::string too_slow = "the disk is too slow for the stop budget";
+
+} // namespace
+
+// What runs on the disk thread may outlast this object, when the deadline comes first: it refers
+// only to what outlives that, and copies the rest.
+
+slot_saver::slot_saver(
+    llama::client& client,
+    disk_thread& disk,
+    store::model_directory& directory,
+    store::room_keeper& room,
+    const child_facts& facts,
+    std::set<std::string> in_use)
+    : client_(client), disk_(disk), directory_(directory), room_(room),
+      facts_(facts), now_{facts.signature, std::move(in_use)} {}
+
+asio::awaitable<save_report> slot_saver::run(time_point deadline, std::function<bool()> abandoned) {
+    const auto start = clock::now();
+    const auto prepare = [&directory = directory_] { return directory.recreate_if_removed(); };
+    const auto problem = co_await disk_.run_until(deadline, prepare);
+    if (!problem || *problem) {
+        log::error(
+            "nothing is saved: {}: {}", directory_.path().string(),
+            problem ? problem->message() : too_slow);
+        co_return std::move(report_);
+    }
+    const auto slots = co_await choose_slots(deadline);
+    for (const auto& slot : slots) {
+        if (abandoned() || clock::now() >= deadline) {
+            ++report_.not_saved;
+        } else {
+            co_await save(slot, deadline, abandoned);
+        }
+    }
+    report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
+    co_return std::move(report_);
+}
+
 /// Which slots to save. GET /slots would wake a child that sleeps, and it has nothing left to save.
-asio::awaitable<std::vector<int>>
-choose_slots(llama::client& client, const child_facts& facts, clock::time_point deadline) {
-    const auto props = co_await client.props(deadline);
+asio::awaitable<std::vector<keeper::slot_to_save>> slot_saver::choose_slots(time_point deadline) {
+    const auto props = co_await client_.props(deadline);
     if (props && props->is_sleeping) {
         log::info("llama-server sleeps: its slots are empty");
-        co_return std::vector<int>();
+        co_return std::vector<keeper::slot_to_save>();
     }
-    const auto slots = co_await client.slots(deadline);
+    const auto slots = co_await client_.slots(deadline);
     if (slots) {
         co_return keeper::plan_save(*slots);
     }
     if (slots.failure().status == 0) {
         log::error("llama-server does not say what its slots hold: {}", slots.failure().message);
     }
-    co_return keeper::plan_save_blindly(facts.total_slots);
+    co_return keeper::plan_save_blindly(facts_.total_slots);
 }
 
-} // namespace
-
-asio::awaitable<save_report> save_slots(
-    llama::client& client,
-    disk_thread& disk,
-    store::model_directory& directory,
-    const child_facts& facts,
-    clock::time_point deadline,
-    std::function<bool()> abandoned) {
-    save_report report;
-    const auto start = clock::now();
-    const auto prepare = [&directory] { return directory.recreate_if_removed(); };
-    const auto problem = co_await disk.run_until(deadline, prepare);
-    if (!problem || *problem) {
-        log::error(
-            "nothing is saved: {}: {}", directory.path().string(),
-            problem ? problem->message() : "the disk is too slow for the stop budget");
-        co_return report;
+asio::awaitable<void> slot_saver::save(
+    keeper::slot_to_save slot, time_point deadline, const std::function<bool()>& abandoned) {
+    const auto make_room = [&keeper = room_, now = now_, tokens = slot.tokens] {
+        return keeper.before_save(now, tokens);
+    };
+    const auto room = co_await disk_.run_until(deadline, make_room);
+    if (!room || !room->enough) {
+        give_up(slot.id, room ? room->problem : too_slow);
+        co_return;
     }
-    const auto slots = co_await choose_slots(client, facts, deadline);
+    if (abandoned()) { // to make room took its time
+        ++report_.not_saved;
+        co_return;
+    }
 
-    for (const int slot : slots) {
-        if (abandoned() || clock::now() >= deadline) {
-            ++report.not_saved;
-            continue;
-        }
-        store::staged_save staged;
-        staged.staging_name = directory.new_staging_name();
-        staged.slot = slot;
-        staged.reason = "stop";
-        staged.signature = facts.signature;
-        staged.model_name = facts.model_name;
-
-        auto saved = co_await client.save_slot(slot, staged.staging_name, deadline);
-        if (!saved) {
-            // Without an answer the child may still be writing it: then the next start removes it.
-            if (saved.failure().status != 0) {
-                const auto discard = [&directory, name = staged.staging_name] {
-                    directory.discard_staging(name);
-                    return true;
-                };
-                co_await disk.run_until(deadline, discard);
-            }
-            log::error("slot {} was not saved: {}", slot, saved.failure().message);
-            ++report.not_saved;
-            continue;
-        }
+    store::staged_save staged;
+    staged.staging_name = directory_.new_staging_name();
+    staged.slot = slot.id;
+    staged.reason = "stop";
+    staged.signature = facts_.signature;
+    staged.model_name = facts_.model_name;
+    staged.model_path = facts_.model_path;
+    const auto create = [&directory = directory_, name = staged.staging_name] {
+        return directory.create_staging(name);
+    };
+    const auto not_created = co_await disk_.run_until(deadline, create);
+    if (!not_created || *not_created) {
+        const auto why = not_created ? not_created->message() : too_slow;
+        give_up(slot.id, fmt::format("its file cannot be made: {}", why));
+        co_return;
+    }
+    const auto saved = co_await client_.save_slot(slot.id, staged.staging_name, deadline);
+    if (saved) {
         staged.tokens = saved->tokens;
         staged.bytes = saved->bytes;
-        const auto publish = [&directory, staged] {
-            return directory.publish(staged, store::wall_now());
-        };
-        const auto outcome = co_await disk.run_until(deadline, publish);
-        if (!outcome) {
-            log::error("slot {} was not saved: the disk is too slow for the stop budget", slot);
-            ++report.not_saved;
-            continue;
-        }
-        if (outcome->published) {
-            const auto& manifest = outcome->published->manifest;
-            report.saved_ids.push_back(manifest.id);
-            report.tokens += manifest.tokens;
-            report.bytes += manifest.bytes;
-            log::info(
-                "saved slot {}: {} tokens, {} in {} (snapshot {})", slot, manifest.tokens,
-                format_bytes(manifest.bytes),
-                format_duration(std::chrono::duration_cast<milliseconds>(saved->time)),
-                manifest.id);
-        } else if (staged.tokens != 0) {
-            log::error("slot {} was not saved: {}", slot, outcome->problem);
-            ++report.not_saved;
-        }
+        co_await publish(std::move(staged), saved->time, deadline);
+        co_return;
     }
+    // Without an answer the child may still be writing it: then the next start removes it.
+    if (saved.failure().status == 0) {
+        give_up(slot.id, saved.failure().message);
+        co_return;
+    }
+    const auto clean_up = [&keeper = room_, &directory = directory_, name = staged.staging_name,
+                           expected = room->estimate] {
+        auto trouble = keeper.find_trouble(expected); // while the file is still there
+        directory.discard_staging(name);
+        return trouble;
+    };
+    const auto found = co_await disk_.run_until(deadline, clean_up);
+    const auto trouble = found.value_or("");
+    give_up(
+        slot.id, trouble.empty() ? saved.failure().message
+                                 : fmt::format("{} ({})", saved.failure().message, trouble));
+}
 
-    report.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
-    co_return report;
+asio::awaitable<void> slot_saver::publish(
+    store::staged_save staged, std::chrono::microseconds time, time_point deadline) {
+    const auto work = [&keeper = room_, &directory = directory_, now = now_, staged] {
+        auto outcome = directory.publish(staged, store::wall_now());
+        if (outcome.published) {
+            const auto room = keeper.after_save(now, outcome.published->manifest.id);
+            if (!room.enough) {
+                outcome.published.reset();
+                outcome.problem = room.problem;
+            }
+        }
+        return outcome;
+    };
+    const auto outcome = co_await disk_.run_until(deadline, work);
+    if (!outcome || !outcome->published) {
+        if (staged.tokens != 0) {
+            give_up(staged.slot, outcome ? outcome->problem : too_slow);
+        }
+        co_return;
+    }
+    const auto& manifest = outcome->published->manifest;
+    now_.in_use.insert(manifest.id);
+    report_.saved_ids.push_back(manifest.id);
+    report_.tokens += manifest.tokens;
+    report_.bytes += manifest.bytes;
+    log::info(
+        "saved slot {}: {} tokens, {} in {} (snapshot {})", staged.slot, manifest.tokens,
+        format_bytes(manifest.bytes),
+        format_duration(std::chrono::duration_cast<milliseconds>(time)), manifest.id);
+}
+
+void slot_saver::give_up(int slot, const std::string& why) {
+    log::error("slot {} was not saved: {}", slot, why);
+    ++report_.not_saved;
 }
 
 } // namespace hibernate::app

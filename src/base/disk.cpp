@@ -122,6 +122,11 @@ public:
         return {};
     }
 
+    error_code create_private_file(const fs::path& file) override {
+        const auto created = open_file(file, O_WRONLY | O_CREAT | O_EXCL);
+        return created ? error_code{} : last_error();
+    }
+
     error_code check_writable(const fs::path& directory) override {
         // A name that the store clears away, should we be killed between the two calls.
         const auto name = directory / fmt::format("staging-{}-0.kv", getpid());
@@ -153,7 +158,8 @@ public:
             struct stat about {};
             if (fstatat(dirfd(entries.get()), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
                 found.push_back(
-                    {name, static_cast<std::uint64_t>(about.st_size), S_ISREG(about.st_mode)});
+                    {name, static_cast<std::uint64_t>(about.st_size), S_ISREG(about.st_mode),
+                     S_ISDIR(about.st_mode)});
             }
         }
         if (errno != 0) {
@@ -258,7 +264,7 @@ public:
         return sync(descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
     }
 
-    io_result<std::string> checksum(const fs::path& file) override {
+    io_result<std::string> checksum(const fs::path& file, const std::atomic<bool>* stop) override {
         const auto source = open_file(file, O_RDONLY);
         if (!source) {
             return last_error();
@@ -266,6 +272,9 @@ public:
         hasher128 hash;
         std::vector<char> block(block_bytes);
         for (off_t offset = 0;;) {
+            if (stop != nullptr && *stop) {
+                return make_error(boost::system::errc::operation_canceled);
+            }
             const auto count = read_some(source.get(), block.data(), block.size(), offset);
             if (!count) {
                 return count.error();

@@ -37,7 +37,7 @@ std::vector<action> lifecycle::on(const event& happened) {
             return {};
         }
         phase_ = phase::restoring;
-        return {action::restore};
+        return {cold_ ? action::learn_child : action::restore};
 
     case event::kind::restore_ended:
         if (phase_ != phase::restoring) {
@@ -69,6 +69,13 @@ std::vector<action> lifecycle::on(const event& happened) {
         }
         phase_ = phase::loading;
         return {action::start_child};
+
+    case event::kind::child_harmed:
+        if (phase_ != phase::restoring) {
+            return {};
+        }
+        phase_ = phase::replacing;
+        return {action::abandon_restore, action::hold_gate, action::kill_child};
     }
     return {};
 }
@@ -97,6 +104,10 @@ std::vector<action> lifecycle::on_stop_requested() {
     case phase::waiting:
         phase_ = phase::finished;
         return {action::close_gate, action::finish};
+    case phase::replacing:
+        // It was killed already: only its end is to be waited for.
+        phase_ = phase::stopping;
+        return {action::close_gate};
     case phase::finished:
         break;
     }
@@ -107,6 +118,12 @@ std::vector<action> lifecycle::on_child_exited(const event& happened) {
     if (phase_ == phase::waiting) {
         return {};
     }
+    if (phase_ == phase::replacing) {
+        phase_ = phase::loading;
+        cold_ = true;
+        return {action::start_child};
+    }
+    cold_ = false;
     // A child that never was ready has something wrong with its arguments or its model: starting it
     // again would fail again, and hide it.
     const bool restarts = policy_ == exit_policy::restart && !stop_requested_ && was_ready_;
@@ -146,6 +163,8 @@ std::string_view to_string(phase value) noexcept {
         return "stopping";
     case phase::waiting:
         return "waiting";
+    case phase::replacing:
+        return "replacing";
     case phase::finished:
         return "finished";
     }
@@ -160,6 +179,8 @@ std::string_view to_string(action value) noexcept {
         return "start_child_later";
     case action::restore:
         return "restore";
+    case action::learn_child:
+        return "learn_child";
     case action::open_gate:
         return "open_gate";
     case action::hold_gate:

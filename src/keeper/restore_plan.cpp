@@ -12,6 +12,7 @@ namespace hibernate::keeper {
 namespace {
 
 constexpr std::size_t kept_at_least = 8;
+constexpr std::size_t told_reasons = 8; ///< in one line
 
 void sort_by_age(std::vector<store::snapshot>& snapshots) {
     std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
@@ -48,22 +49,36 @@ restore_plan plan_restore(
     const store::signature& now,
     const slots_to_fill& slots) {
     restore_plan plan;
-    const auto skip = [&](const store::snapshot& which, std::string reason) {
-        plan.skipped.push_back({which.manifest.id, which.manifest.bytes, std::move(reason)});
+    plan.shared_pool = slots.shared_pool;
+    std::uint64_t planned_tokens = 0;
+    const auto skip = [&](const store::snapshot& which, std::vector<std::string> reasons) {
+        plan.skipped.push_back({which.manifest.id, which.manifest.bytes, std::move(reasons)});
     };
 
     sort_by_age(snapshots);
     for (auto& snapshot : snapshots) {
         const auto& manifest = snapshot.manifest;
-        if (manifest.signature != now) {
-            skip(snapshot, store::explain_difference(manifest.signature, now));
+        const auto differences = store::list_differences(store::signature_of(manifest), now);
+        if (!differences.empty()) {
+            skip(snapshot, differences);
         } else if (slots.context_size != 0 && manifest.tokens > slots.context_size) {
             skip(
                 snapshot,
-                fmt::format("longer than a slot's context of {} tokens", slots.context_size));
+                {fmt::format("longer than a slot's context of {} tokens", slots.context_size)});
         } else if (plan.steps.size() >= static_cast<std::size_t>(std::max(slots.count, 0))) {
-            skip(snapshot, "no slot left for it");
+            skip(snapshot, {"no slot left for it"});
+            plan.spares.push_back(std::move(snapshot));
+        } else if (
+            slots.shared_pool && slots.context_size != 0 &&
+            planned_tokens + manifest.tokens > slots.context_size) {
+            // llama-server would refuse it as if it were damaged.
+            skip(
+                snapshot, {fmt::format(
+                              "no room beside the others in the {} tokens that the slots share",
+                              slots.context_size)});
+            plan.spares.push_back(std::move(snapshot));
         } else {
+            planned_tokens += manifest.tokens;
             plan.steps.push_back({std::move(snapshot), 0});
         }
     }
@@ -76,37 +91,66 @@ restore_plan plan_restore(
     return plan;
 }
 
+std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& instead_of) {
+    const auto most = instead_of.snapshot.manifest.tokens;
+    const auto fits = [&](const store::snapshot& spare) {
+        return !plan.shared_pool || spare.manifest.tokens <= most;
+    };
+    const auto found = std::find_if(plan.spares.begin(), plan.spares.end(), fits);
+    if (found == plan.spares.end()) {
+        return std::nullopt;
+    }
+    restore_step step{std::move(*found), instead_of.slot};
+    plan.spares.erase(found);
+    return step;
+}
+
+std::vector<std::string> read_ahead_order(std::vector<store::snapshot> snapshots) {
+    sort_by_age(snapshots);
+    std::vector<std::string> ids;
+    ids.reserve(snapshots.size());
+    for (const auto& one : snapshots) {
+        ids.push_back(one.manifest.id);
+    }
+    return ids;
+}
+
 std::string describe_skipped(const restore_plan& plan) {
     if (plan.skipped.empty()) {
         return {};
     }
     std::uint64_t bytes = 0;
-    std::vector<std::string> reasons;
+    std::vector<std::pair<std::string, std::size_t>> reasons; ///< with how many have it
     for (const auto& skipped : plan.skipped) {
         bytes += skipped.bytes;
-        if (std::find(reasons.begin(), reasons.end(), skipped.reason) == reasons.end()) {
-            reasons.push_back(skipped.reason);
+        for (const auto& reason : skipped.reasons) {
+            const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& one) {
+                return one.first == reason;
+            });
+            if (known != reasons.end()) {
+                ++known->second;
+            } else {
+                reasons.emplace_back(reason, 1);
+            }
         }
     }
+    std::sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
+        return std::pair(b.second, a.first) < std::pair(a.second, b.first);
+    });
     auto line = fmt::format(
         "skipped {} {} ({}): ", plan.skipped.size(),
         plan.skipped.size() == 1 ? "snapshot" : "snapshots", format_bytes(bytes));
-    for (const auto& reason : reasons) {
-        line += (&reason == &reasons.front() ? "" : "; ") + reason;
+    for (std::size_t i = 0; i < reasons.size() && i < told_reasons; ++i) {
+        const auto& [reason, count] = reasons[i];
+        line += fmt::format("{}{}", i == 0 ? "" : "; ", reason);
+        if (count != plan.skipped.size()) {
+            line += fmt::format(" ({})", count);
+        }
+    }
+    if (reasons.size() > told_reasons) {
+        line += fmt::format("; and {} more reasons", reasons.size() - told_reasons);
     }
     return line;
-}
-
-std::vector<std::string> surplus_snapshots(
-    std::vector<store::snapshot> snapshots, const store::signature& now, int slot_count) {
-    std::erase_if(snapshots, [&](const auto& one) { return one.manifest.signature != now; });
-    sort_by_age(snapshots);
-    const auto kept = std::max(kept_at_least, static_cast<std::size_t>(std::max(slot_count, 0)));
-    std::vector<std::string> ids;
-    for (auto i = kept; i < snapshots.size(); ++i) {
-        ids.push_back(snapshots[i].manifest.id);
-    }
-    return ids;
 }
 
 } // namespace hibernate::keeper

@@ -19,11 +19,6 @@ std::optional<float> read_number(std::string_view text) {
     return value;
 }
 
-std::string same_number(std::string_view value) {
-    const std::optional<float> number = read_number(value);
-    return number ? fmt::format("{}", *number) : std::string(value);
-}
-
 /// --rope-scale N is --rope-freq-scale 1/N.
 std::string reciprocal(std::string_view value) {
     const std::optional<float> number = read_number(value);
@@ -224,28 +219,42 @@ constexpr std::array table = {
         .values = one,
         .accumulates = true},
     known_argument{
-        .name = "lora", .spellings = "--lora", .use = state, .values = one, .accumulates = true},
+        .name = "lora",
+        .spellings = "--lora",
+        .use = state,
+        .values = one,
+        .accumulates = true,
+        .files = named_files::list},
     known_argument{
         .name = "lora-scaled",
         .spellings = "--lora-scaled",
         .use = state,
         .values = file_and_scale,
-        .accumulates = true},
+        .accumulates = true,
+        .files = named_files::scaled_list},
     known_argument{"lora-init-without-apply", "--lora-init-without-apply", state},
     known_argument{
         .name = "control-vector",
         .spellings = "--control-vector",
         .use = state,
         .values = one,
-        .accumulates = true},
+        .accumulates = true,
+        .files = named_files::list},
     known_argument{
         .name = "control-vector-scaled",
         .spellings = "--control-vector-scaled",
         .use = state,
         .values = file_and_scale,
-        .accumulates = true},
+        .accumulates = true,
+        .files = named_files::scaled_list},
     known_argument{"control-vector-layer-range", "--control-vector-layer-range", state, two},
-    known_argument{"mmproj", "-mm --mmproj", state, one, "LLAMA_ARG_MMPROJ"},
+    known_argument{
+        .name = "mmproj",
+        .spellings = "-mm --mmproj",
+        .use = state,
+        .values = one,
+        .environment = "LLAMA_ARG_MMPROJ",
+        .files = named_files::one},
     known_argument{"mmproj-url", "-mmu --mmproj-url", state, one, "LLAMA_ARG_MMPROJ_URL"},
     known_argument{
         .name = "mmproj-auto",
@@ -259,8 +268,20 @@ constexpr std::array table = {
     known_argument{
         "image-max-tokens", "--image-max-tokens", state, one, "LLAMA_ARG_IMAGE_MAX_TOKENS"},
     known_argument{
-        "spec-draft-model", "--spec-draft-model -md --model-draft", state, one,
-        "LLAMA_ARG_SPEC_DRAFT_MODEL"},
+        .name = "spec-draft-model",
+        .spellings = "--spec-draft-model -md --model-draft",
+        .use = state,
+        .values = one,
+        .environment = "LLAMA_ARG_SPEC_DRAFT_MODEL",
+        .files = named_files::one},
+    // As older builds call it.
+    known_argument{
+        .name = "spec-draft-model",
+        .spellings = "",
+        .use = state,
+        .values = one,
+        .environment = "LLAMA_ARG_MODEL_DRAFT",
+        .files = named_files::one},
     known_argument{
         "spec-draft-hf", "--spec-draft-hf -hfd -hfrd --hf-repo-draft", state, one,
         "LLAMA_ARG_SPEC_DRAFT_HF_REPO"},
@@ -354,6 +375,11 @@ std::size_t count_values(const known_argument& argument, std::span<const std::st
     }
     }
     return 0;
+}
+
+std::string same_number(std::string_view value) {
+    const std::optional<float> number = read_number(value);
+    return number ? fmt::format("{}", *number) : std::string(value);
 }
 
 bool is_truthy(std::string_view value) {

@@ -26,6 +26,14 @@ enum class argument_values {
     file_and_scale, ///< FILE:SCALE,...; older builds took FILE SCALE
 };
 
+/// Which files a value names; what counts of them is their content.
+enum class named_files {
+    none,
+    one,
+    list,        ///< FILE,FILE,...
+    scaled_list, ///< FILE:SCALE,...
+};
+
 struct known_argument {
     std::string_view name; ///< canonical, without dashes; two arguments of one name set one thing
     std::string_view spellings; ///< with dashes, separated by spaces
@@ -38,6 +46,7 @@ struct known_argument {
     /// One spelling for all that llama-server treats alike; null: values are compared as they are.
     std::string (*normalise)(std::string_view value) = nullptr;
     std::string_view port{}; ///< of a preset
+    named_files files = named_files::none;
 };
 
 std::span<const known_argument> known_arguments();
@@ -55,6 +64,9 @@ std::size_t count_values(const known_argument& argument, std::span<const std::st
 
 /// As llama-server reads a switch in the environment.
 bool is_truthy(std::string_view value);
+
+/// One spelling for all that mean the same number; a text that is none as it is.
+std::string same_number(std::string_view value);
 
 /// The name of the variable that turns a switch off: LLAMA_ARG_NO_X for LLAMA_ARG_X.
 std::string negated_environment_name(std::string_view environment);

@@ -146,6 +146,22 @@ client::restore_slot(int slot, std::string file_name, time_point deadline) {
     co_return read_with(read_restored, reply);
 }
 
+asio::awaitable<call_result<nothing>> client::erase_slot(int slot, time_point deadline) {
+    auto target = fmt::format("/slots/{}?action=erase", slot);
+    const auto reply = co_await call("POST", std::move(target), "", deadline);
+    co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
+}
+
+asio::awaitable<call_result<nothing>> client::generate_token(int slot, time_point deadline) {
+    // A token id, so that no tokenizer makes nothing, or many, of it; every vocabulary has this
+    // one.
+    auto body = fmt::format(
+        R"({{"prompt":[40],"n_predict":1,"id_slot":{},"cache_prompt":false,"ignore_eos":true}})",
+        slot);
+    auto reply = co_await call("POST", "/completion", std::move(body), deadline);
+    co_return read_with(read_generated, reply);
+}
+
 asio::awaitable<call_result<nothing>>
 client::delete_stream(std::string conversation_id, time_point deadline) {
     auto target = "/v1/stream?conv_id=" + percent_encoded(conversation_id);

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "llama_hibernate/base/hash.hpp"
+#include "llama_hibernate/llama/gguf.hpp"
 
 namespace hibernate::llama {
 
@@ -15,11 +16,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t beginning_bytes = std::uint64_t{1024} * 1024;
+constexpr std::uint64_t mebibyte = std::uint64_t{1024} * 1024;
+constexpr std::uint64_t small_file_bytes = 16 * mebibyte;
+constexpr std::uint64_t foreign_header_bytes = mebibyte; ///< of a file that is no GGUF
 constexpr std::uint64_t block_bytes = 4096;
 constexpr std::uint64_t block_count = 64;
 constexpr std::string_view extension = ".gguf";
-
 /// llama-server itself gives up on more.
 constexpr unsigned max_shards = 9999;
 
@@ -44,15 +46,19 @@ fs::path resolve(const fs::path& file) {
 
 error_code hash_part(
     hasher128& hash, disk& disk, const fs::path& file, std::uint64_t offset, std::uint64_t bytes) {
-    const auto part = disk.read(file, offset, static_cast<std::size_t>(bytes));
-    if (!part) {
-        return part.error();
+    for (const auto end = offset + bytes; offset < end;) {
+        const auto wanted = std::min(end - offset, mebibyte);
+        const auto part = disk.read(file, offset, static_cast<std::size_t>(wanted));
+        if (!part) {
+            return part.error();
+        }
+        if (part->size() != wanted) {
+            // The file is shrinking: whatever it is now, it is not what we measured.
+            return boost::system::errc::make_error_code(boost::system::errc::io_error);
+        }
+        hash.update(*part);
+        offset += wanted;
     }
-    if (part->size() != bytes) {
-        // The file is shrinking: whatever it is now, it is not what we measured.
-        return boost::system::errc::make_error_code(boost::system::errc::io_error);
-    }
-    hash.update(*part);
     return {};
 }
 
@@ -62,23 +68,47 @@ error_code hash_shard(hasher128& hash, disk& disk, const fs::path& file) {
         return size.error();
     }
     hash.update(fmt::format("{}:", *size));
-    const auto beginning = std::min(*size, beginning_bytes);
-    if (const auto failed = hash_part(hash, disk, file, 0, beginning)) {
+    if (*size <= small_file_bytes) {
+        return hash_part(hash, disk, file, 0, *size);
+    }
+    const auto gguf = read_gguf(disk, file);
+    if (!gguf) {
+        return gguf.error();
+    }
+    const auto header = std::min(gguf->header ? gguf->header->bytes : foreign_header_bytes, *size);
+    if (const auto failed = hash_part(hash, disk, file, 0, header)) {
         return failed;
     }
-    const auto rest = *size - beginning;
+    const auto rest = *size - header;
     if (rest <= block_bytes * block_count) {
-        return hash_part(hash, disk, file, beginning, rest);
+        return hash_part(hash, disk, file, header, rest);
     }
     for (std::uint64_t block = 0; block < block_count; ++block) {
-        // The first block follows the beginning and the last one ends the file.
-        const auto offset = beginning + (rest - block_bytes) / (block_count - 1) * block;
+        // The first block follows the header and the last one ends the file.
+        const auto offset = header + (rest - block_bytes) / (block_count - 1) * block;
         const auto start = block + 1 == block_count ? *size - block_bytes : offset;
         if (const auto failed = hash_part(hash, disk, file, start, block_bytes)) {
             return failed;
         }
     }
     return {};
+}
+
+/// The header knows better than the name whether the model goes on in other files; of a file that
+/// is no GGUF only the name is known.
+io_result<std::vector<fs::path>> files_of_model(disk& disk, const fs::path& file) {
+    auto shards = shards_of(file);
+    if (shards.size() == 1) {
+        return shards;
+    }
+    const auto gguf = read_gguf(disk, resolve(file));
+    if (!gguf) {
+        return gguf.error();
+    }
+    if (gguf->header && gguf->header->split_count() <= 1) {
+        return std::vector{file};
+    }
+    return shards;
 }
 
 } // namespace
@@ -111,9 +141,13 @@ std::vector<fs::path> shards_of(const fs::path& file) {
 }
 
 io_result<std::string> identify_model(disk& disk, const fs::path& file) {
+    const auto files = files_of_model(disk, file);
+    if (!files) {
+        return files.error();
+    }
     hasher128 hash;
-    for (const auto& shard : shards_of(file)) {
-        if (const auto failed = hash_shard(hash, disk, resolve(shard))) {
+    for (const auto& each : *files) {
+        if (const auto failed = hash_shard(hash, disk, resolve(each))) {
             return failed;
         }
     }

@@ -77,6 +77,19 @@ call_result<restored> read_restored(std::string_view body) {
     });
 }
 
+call_result<nothing> read_generated(std::string_view body) {
+    const auto read = [](const json& from) {
+        const auto count = from.at("tokens_predicted").get<std::uint64_t>();
+        return count != 0 ? call_result<nothing>(nothing{})
+                          : call_result<nothing>(call_failure{200, "it generated nothing"});
+    };
+    try {
+        return read(json::parse(body));
+    } catch (const json::exception&) {
+        return call_failure{200, "llama-server's answer to a completion is not as expected"};
+    }
+}
+
 std::string read_error_message(std::string_view body) {
     constexpr std::size_t enough = 200;
     const auto parsed = json::parse(body, nullptr, false);

@@ -257,6 +257,33 @@ std::map<std::string, std::string> read_state_options(const given_values& values
     return options;
 }
 
+/// FILE or FILE:SCALE.
+state_file read_state_file(std::string_view option, std::string_view item, bool scaled) {
+    const std::size_t colon = scaled ? item.rfind(':') : item.npos;
+    if (colon == item.npos) {
+        return {std::string(option), std::string(item), {}};
+    }
+    return {
+        std::string(option), std::string(item.substr(0, colon)),
+        same_number(item.substr(colon + 1))};
+}
+
+std::vector<state_file> read_state_files(const std::map<std::string, std::string>& options) {
+    std::vector<state_file> files;
+    for (const auto& [name, text] : options) {
+        const auto argument = std::ranges::find(known_arguments(), name, &known_argument::name);
+        if (argument->files == named_files::one) {
+            files.push_back(read_state_file(name, text, false));
+        } else if (argument->files != named_files::none) {
+            for (const std::string& item : split_at_commas(text)) {
+                files.push_back(
+                    read_state_file(name, item, argument->files == named_files::scaled_list));
+            }
+        }
+    }
+    return files;
+}
+
 } // namespace
 
 int server_args::stream_count(int total_slots) const {
@@ -301,6 +328,7 @@ read_server_args(const std::vector<std::string>& arguments, const environment_ma
     args.kv_unified = !args.parallel || last_switch(values, "kv-unified").value_or(false);
 
     args.state_options = read_state_options(values);
+    args.state_files = read_state_files(args.state_options);
     return args;
 }
 

@@ -121,10 +121,13 @@ state_file_reading parse_state_file_head(std::string_view start, std::uint64_t f
     for (std::size_t i = 0; i < words.size(); ++i) {
         words[i] = static_cast<std::int32_t>(word_at(start, fixed_bytes + word_bytes * i));
     }
-    if (!words.empty() && words.front() == packed_mark) {
-        return read_packed(fixed.version, words);
+    auto reading = !words.empty() && words.front() == packed_mark
+                       ? read_packed(fixed.version, words)
+                       : read_plain(fixed.version, std::move(words));
+    if (reading.head) {
+        reading.head->bytes = fixed.head_bytes();
     }
-    return read_plain(fixed.version, std::move(words));
+    return reading;
 }
 
 state_file_reading read_state_file_head(disk& disk, const std::filesystem::path& file) {

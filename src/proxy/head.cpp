@@ -267,6 +267,10 @@ read_response_head(std::string_view raw, std::string_view request_method) {
     if (has_folded_line(raw) || parse<false>(raw, parsed)) {
         return std::nullopt;
     }
+    constexpr unsigned lowest_status = 100; // the parser takes "020", which nobody else does
+    if (parsed.result_int() < lowest_status) {
+        return std::nullopt;
+    }
     response_head response;
     response.status = parsed.result_int();
     response.reason = standard_view(parsed.reason());

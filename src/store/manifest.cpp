@@ -168,6 +168,12 @@ wall_time wall_now() {
         std::chrono::system_clock::now());
 }
 
+signature signature_of(const manifest& what) {
+    auto complete = what.signature;
+    complete.parts[state_version_part] = std::to_string(what.state_version);
+    return complete;
+}
+
 std::string write_manifest(const manifest& what) {
     json object = json::object();
     if (auto unknown = parse_object(what.unknown_fields)) {
@@ -177,6 +183,7 @@ std::string write_manifest(const manifest& what) {
     object["id"] = what.id;
     object["signature"] = what.signature.parts;
     object["model_name"] = what.model_name;
+    object["model_path"] = what.model_path;
     object["tokens"] = what.tokens;
     object["bytes"] = what.bytes;
     object["state_version"] = what.state_version;
@@ -188,6 +195,8 @@ std::string write_manifest(const manifest& what) {
     object["checksum"] = what.checksum;
     object["synced"] = what.synced;
     object["boot_id"] = what.boot_id;
+    object["pinned"] = what.pinned;
+    object["quarantine"] = what.quarantine;
     object["supersedes"] = what.supersedes;
     constexpr int indent = 2;
     // A name from a file system may be no UTF-8; that must not cost the snapshot.
@@ -213,6 +222,7 @@ manifest_reading read_manifest(std::string_view text) {
     value.id = fields.hex("id", id_digits);
     value.signature.parts = fields.texts_by_name("signature");
     value.model_name = fields.text("model_name");
+    value.model_path = fields.text("model_path");
     value.tokens = fields.number("tokens", 1, max_tokens);
     value.bytes = fields.number("bytes", 1, max_bytes);
     value.state_version = static_cast<std::uint32_t>(
@@ -226,6 +236,8 @@ manifest_reading read_manifest(std::string_view text) {
     value.checksum = fields.hex("checksum", checksum_digits, true);
     value.synced = fields.flag("synced");
     value.boot_id = fields.text("boot_id");
+    value.pinned = fields.flag("pinned");
+    value.quarantine = fields.text("quarantine");
     value.supersedes = fields.ids("supersedes");
     if (!fields.problem().empty()) {
         return refuse(fields.problem());

@@ -17,35 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using name_set = std::set<std::string>;
-
-constexpr const char* lock_name = "lock";
-
 error_code make_error(boost::system::errc::errc_t what) {
     return boost::system::errc::make_error_code(what);
-}
-
-io_result<name_set> names_in(disk& disk, const fs::path& directory) {
-    const auto entries = disk.list(directory);
-    if (!entries) {
-        return entries.error();
-    }
-    name_set names;
-    for (const auto& entry : *entries) {
-        names.insert(entry.name);
-    }
-    return names;
-}
-
-/// The ids that have a manifest, whatever it may hold.
-std::vector<std::string> committed_ids(const name_set& names) {
-    std::vector<std::string> ids;
-    for (const auto& name : names) {
-        if (is_snapshot_name(name, manifest_extension)) {
-            ids.push_back(name.substr(0, name.size() - manifest_extension.size()));
-        }
-    }
-    return ids;
 }
 
 bool is_leftover(const std::string& name, const name_set& names) {
@@ -251,11 +224,17 @@ std::vector<snapshot> model_directory::snapshots() {
     std::vector<snapshot> found;
     for (const auto& id : committed_ids(*names)) {
         auto reading = load_snapshot(disk_, path_, id);
-        if (!reading.manifest) {
-            log::warning("snapshot {} in {} is left out: {}", id, path_.string(), reading.problem);
+        if (reading.quarantined || distrusted_.contains(id)) {
             continue;
         }
-        found.push_back({std::move(*reading.manifest), fmt::format("{}{}", id, state_extension)});
+        if (reading.damaged) {
+            quarantine(id, reading.problem);
+        } else if (!reading.manifest) {
+            leave_out(id, reading.problem);
+        } else {
+            found.push_back(
+                {std::move(*reading.manifest), fmt::format("{}{}", id, state_extension)});
+        }
     }
     // They wait for their successor to be synced.
     name_set superseded;
@@ -264,6 +243,13 @@ std::vector<snapshot> model_directory::snapshots() {
     }
     std::erase_if(found, [&](const auto& one) { return superseded.contains(one.manifest.id); });
     return found;
+}
+
+error_code model_directory::create_staging(const std::string& staging_name) {
+    if (!is_staging_name(staging_name)) {
+        return make_error(boost::system::errc::invalid_argument);
+    }
+    return disk_.create_private_file(path_ / staging_name);
 }
 
 std::string model_directory::new_staging_name() {
@@ -290,6 +276,7 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.id = new_id(*names);
     made.signature = save.signature;
     made.model_name = save.model_name;
+    made.model_path = save.model_path;
     made.tokens = save.tokens;
     made.bytes = save.bytes;
     made.state_version = checked.head->version;
@@ -300,8 +287,8 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.boot_id = boot_id();
     for (const auto& id : committed_ids(*names)) {
         const auto old = load_manifest(disk_, path_, id);
-        if (!old.value || old.value->signature != save.signature ||
-            old.value->tokens > save.tokens) {
+        if (!old.value || old.value->tokens > save.tokens ||
+            !compatible(signature_of(*old.value), save.signature)) {
             continue;
         }
         const auto whole = load_snapshot(disk_, path_, id);
@@ -372,27 +359,6 @@ error_code model_directory::note_restored(const std::string& id, wall_time now) 
     ++saved.value->uses;
     saved.value->last_used = now;
     return disk_.replace(file_of(path_, id, manifest_extension), write_manifest(*saved.value));
-}
-
-std::string model_directory::verify(const std::string& id) {
-    if (!is_snapshot_id(id)) {
-        return "it is no snapshot";
-    }
-    const auto reading = load_snapshot(disk_, path_, id);
-    if (!reading.manifest) {
-        return reading.problem;
-    }
-    if (reading.manifest->checksum.empty()) {
-        return {};
-    }
-    const auto checksum = disk_.checksum(file_of(path_, id, state_extension));
-    if (!checksum) {
-        return fmt::format("its state file cannot be read: {}", checksum.error().message());
-    }
-    if (*checksum != reading.manifest->checksum) {
-        return "its state file was changed since it was saved: the checksum differs";
-    }
-    return {};
 }
 
 error_code model_directory::remove(const std::string& id) {

@@ -60,6 +60,28 @@ bool is_staging_name(std::string_view name) {
            is_number(name.substr(hyphen + 1));
 }
 
+io_result<name_set> names_in(disk& disk, const fs::path& directory) {
+    const auto entries = disk.list(directory);
+    if (!entries) {
+        return entries.error();
+    }
+    name_set names;
+    for (const auto& entry : *entries) {
+        names.insert(entry.name);
+    }
+    return names;
+}
+
+std::vector<std::string> committed_ids(const name_set& names) {
+    std::vector<std::string> ids;
+    for (const auto& name : names) {
+        if (is_snapshot_name(name, manifest_extension)) {
+            ids.push_back(name.substr(0, name.size() - manifest_extension.size()));
+        }
+    }
+    return ids;
+}
+
 fs::path file_of(const fs::path& directory, const std::string& id, std::string_view extension) {
     return directory / fmt::format("{}{}", id, extension);
 }
@@ -89,21 +111,35 @@ manifest_reading load_manifest(disk& disk, const fs::path& directory, const std:
 }
 
 snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
+    snapshot_reading result;
     auto saved = load_manifest(disk, directory, id);
     if (!saved.value) {
-        return {{}, {}, std::move(saved.problem)};
+        result.problem = std::move(saved.problem);
+        return result;
+    }
+    if (!saved.value->quarantine.empty()) {
+        result.problem = std::move(saved.value->quarantine);
+        result.quarantined = true;
+        return result;
     }
     const auto boot = boot_id();
     if (!saved.value->synced && (boot.empty() || saved.value->boot_id != boot)) {
-        return {{}, {}, "the machine restarted before it was synced to the disk"};
+        result.problem = "the machine restarted before it was synced to the disk";
+        result.damaged = true;
+        return result;
     }
     const auto file = file_of(directory, id, state_extension);
     auto reading = llama::read_state_file_head(disk, file);
-    auto problem = what_is_wrong(*saved.value, disk.size(file), reading);
-    if (!problem.empty()) {
-        return {{}, {}, std::move(problem)};
+    const auto size = disk.size(file);
+    result.problem = what_is_wrong(*saved.value, size, reading);
+    if (!result.problem.empty()) {
+        // A disk that fails or forbids the reading says nothing about the content.
+        result.damaged = size && disk.read(file, 0, 1);
+        return result;
     }
-    return {std::move(saved.value), std::move(*reading.head), {}};
+    result.manifest = std::move(saved.value);
+    result.head = std::move(*reading.head);
+    return result;
 }
 
 error_code remove_snapshot(disk& disk, const fs::path& directory, const std::string& id) {

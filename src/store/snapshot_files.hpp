@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
@@ -15,9 +17,17 @@ namespace hibernate::store {
 inline constexpr std::string_view state_extension = ".kv";
 inline constexpr std::string_view manifest_extension = ".json";
 inline constexpr std::string_view unfinished_extension = ".json.tmp";
+inline constexpr std::string_view lock_name =
+    "lock"; ///< flock'ed while a daemon uses the directory
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);
+
+using name_set = std::set<std::string>;
+io_result<name_set> names_in(disk& disk, const std::filesystem::path& directory);
+
+/// The ids that have a manifest, whatever it may hold.
+std::vector<std::string> committed_ids(const name_set& names);
 
 std::filesystem::path
 file_of(const std::filesystem::path& directory, const std::string& id, std::string_view extension);
@@ -26,11 +36,14 @@ file_of(const std::filesystem::path& directory, const std::string& id, std::stri
 manifest_reading
 load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
-/// A snapshot whose manifest, size and head agree and whose data can be trusted after a reboot.
+/// A snapshot whose manifest, size and head agree, whose data can be trusted after a reboot, and
+/// which is not in quarantine.
 struct snapshot_reading {
     std::optional<store::manifest> manifest; ///< nothing if there is a problem
     llama::state_file_head head;
     std::string problem;
+    bool quarantined = false; ///< its manifest says so; the problem is the reason
+    bool damaged = false;     ///< it can be read and is not what was saved: it never will be
 };
 snapshot_reading
 load_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);

@@ -20,6 +20,8 @@
 //   FAKE_BUILD              /props build_info (b11669-fake)
 //   FAKE_ARCH=hybrid        only a strict extension of a slot's tokens reuses them
 //   FAKE_FAIL_RESTORE       "all", or how many of the first restores answer 400
+//   FAKE_HARM               what a refused restore does to completions from then on: error (500),
+//                           silent (no answer)
 //   FAKE_FAIL_SAVE          the same for saves and 500; half of the file stays
 //   FAKE_CRASH_ON           load, request (a completion), save (half written), restore, slots
 //   FAKE_CRASH_SIGNAL       the signal of that crash (6)

@@ -2,6 +2,7 @@
 
 The programs come from the environment, as ctest sets it:
     HIBERNATE_BIN       the llama-hibernate binary
+    FAULTY_HIBERNATE    the same on a disk that kills it (faulty_hibernate.cpp)
     FAKE_LLAMA_SERVER   the scripted llama-server
     REAL_LLAMA_SERVER   a real llama-server   } tests that need them are skipped
     MODELS              the folder of models  } (exit status 77) where they are not

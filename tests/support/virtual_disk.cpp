@@ -168,6 +168,18 @@ error_code virtual_disk::create_private_directory(const fs::path& directory) {
     return {};
 }
 
+error_code virtual_disk::create_private_file(const fs::path& file) {
+    if (const auto failed = step(file)) {
+        return failed;
+    }
+    if (exists(file)) {
+        return make_error(boost::system::errc::file_exists);
+    }
+    record_.push_back("create " + file.string());
+    entries_[file.string()] = std::make_shared<entry>(entry{kind::file, {}, true, false});
+    return {};
+}
+
 error_code virtual_disk::check_writable(const fs::path& directory) {
     return step(directory);
 }
@@ -182,7 +194,7 @@ io_result<std::vector<file_entry>> virtual_disk::list(const fs::path& directory)
     std::vector<file_entry> found;
     for (const auto& name : names(directory)) {
         const auto& about = *entries_.at((directory / name).string());
-        found.push_back({name, about.content.size(), about.what == kind::file});
+        found.push_back({name, about.content.size(), about.what == kind::file, about.what == kind::directory});
     }
     return found;
 }
@@ -323,7 +335,10 @@ error_code virtual_disk::sync_directory(const fs::path& directory) {
     return {};
 }
 
-io_result<std::string> virtual_disk::checksum(const fs::path& file) {
+io_result<std::string> virtual_disk::checksum(const fs::path& file, const std::atomic<bool>* stop) {
+    if (stop != nullptr && *stop) {
+        return boost::system::errc::make_error_code(boost::system::errc::operation_canceled);
+    }
     if (const auto failed = step(file)) {
         return failed;
     }

@@ -65,6 +65,7 @@ public:
     const std::vector<std::string>& record() const noexcept { return record_; }
 
     error_code create_private_directory(const std::filesystem::path& directory) override;
+    error_code create_private_file(const std::filesystem::path& file) override;
     error_code check_writable(const std::filesystem::path& directory) override;
     io_result<std::vector<file_entry>> list(const std::filesystem::path& directory) override;
     io_result<std::uint64_t> size(const std::filesystem::path& file) override;
@@ -78,7 +79,8 @@ public:
     error_code remove(const std::filesystem::path& file) override;
     error_code sync_file(const std::filesystem::path& file) override;
     error_code sync_directory(const std::filesystem::path& directory) override;
-    io_result<std::string> checksum(const std::filesystem::path& file) override;
+    io_result<std::string>
+    checksum(const std::filesystem::path& file, const std::atomic<bool>* stop) override;
     io_result<std::unique_ptr<file_lock>> try_lock(const std::filesystem::path& file) override;
 
 private:

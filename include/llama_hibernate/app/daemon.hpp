@@ -26,12 +26,13 @@ namespace hibernate::app {
 
 class daemon {
 public:
-    /// program is llama-server's path. Everything is copied.
+    /// program is llama-server's path. Everything is copied. The store is kept on the disk given.
     daemon(
         options options,
         llama::server_args args,
         llama::environment_map environment,
-        std::string program);
+        std::string program,
+        std::unique_ptr<disk> disk = make_real_disk());
     ~daemon();
 
     /// Serves until it is stopped or the child dies; returns the status to exit with. Throws
@@ -55,7 +56,8 @@ private:
     boost::asio::awaitable<void> live_child();
     boost::asio::awaitable<void> watch_health(int life);
     boost::asio::awaitable<void> start_child_later();
-    boost::asio::awaitable<void> restore(int life);
+    boost::asio::awaitable<void> restore(int life, keeping::extent what);
+    boost::asio::awaitable<void> wait_for_death(int life);
     boost::asio::awaitable<void> drain();
     boost::asio::awaitable<void> save();
     boost::asio::awaitable<void> interrupt_child();

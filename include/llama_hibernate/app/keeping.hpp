@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,12 @@
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
+#include "llama_hibernate/store/room.hpp"
 
 namespace hibernate::app {
 
@@ -30,21 +33,42 @@ public:
 
     /// options and args outlive it.
     keeping(
-        boost::asio::io_context& context, const options& options, const llama::server_args& args);
+        boost::asio::io_context& context,
+        const options& options,
+        const llama::server_args& args,
+        std::unique_ptr<disk> disk);
 
     /// Opens the model's directory; waits for another daemon that uses it, up to the restore
     /// budget. Throws startup_error when nothing says where it could be.
     boost::asio::awaitable<void> open();
 
+    /// To be waited for before the child is started again: completes when nothing goes on in the
+    /// background. The forked process allocates, which not every allocator bears while another
+    /// thread does.
+    boost::asio::awaitable<void> settle();
+
+    /// While the child loads, its snapshots are read and checked in the background.
+    void read_ahead();
+
     /// For the child's --slot-save-path; empty when nothing is saved.
     std::string save_path() const;
 
-    /// Learns what the child is and restores what is meant for it, within the restore budget.
-    /// Completes with a clause on the outcome ("2 conversations, 3014 tokens restored (85 ms)").
-    boost::asio::awaitable<std::string> restore(
+    /// Learns what the child is, without which nothing can be saved later, and with extent::restore
+    /// restores what is meant for it, within the restore budget.
+    enum class extent { restore, learn_only };
+    struct restore_outcome {
+        std::string summary; ///< a clause: "2 conversations, 3014 tokens restored (85 ms)"
+        child_state child = child_state::well;
+    };
+    boost::asio::awaitable<restore_outcome> restore(
         std::shared_ptr<llama::client> client,
+        extent what,
         std::function<void(std::size_t, std::size_t)> progress,
         std::function<bool()> abandoned);
+
+    /// The child has crashed before it served: the snapshot that it was given last goes into
+    /// quarantine.
+    boost::asio::awaitable<void> blame_last_restore();
 
     /// When requests are served: notes what was restored, and does what the stop before had no time
     /// for. Goes on in the background.
@@ -63,29 +87,41 @@ public:
     bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
 
     /// The child has died: what was known of it is void.
-    void forget_child() { facts_.reset(); }
+    void forget_child() {
+        facts_.reset();
+        in_use_.clear();
+    }
 
     /// Nothing that can wait is begun any more.
-    void stop() { stopping_ = true; }
+    void stop() {
+        stopping_ = true;
+        stop_reading_ = true;
+    }
 
 private:
     boost::asio::awaitable<std::optional<child_facts>>
     learn_facts(llama::client& client, const std::function<bool()>& abandoned);
 
     // On either disk thread.
+    void report_quarantine();
+    void check_snapshots();
     void note_restored(const std::vector<std::string>& ids);
     void make_durable(const std::string& id);
-    void remove_surplus(const child_facts& facts);
 
     boost::asio::io_context& context_;
     const options& options_;
     const llama::server_args& args_;
     std::unique_ptr<disk> disk_;
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
+    std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
     std::optional<child_facts> facts_;                  ///< none until the child was understood
     std::vector<std::string> restored_ids_;
+    std::set<std::string> in_use_;       ///< restored into the child that runs
     std::vector<std::string> saved_ids_; ///< not durable yet
+    std::string offered_id_;             ///< given to the child last, before it serves
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> stop_reading_{false}; ///< of snapshots to check them
+    bool quarantine_reported_ = false;      ///< used on the disk thread
     // The last, so that they end first.
     disk_thread background_;  ///< for what may take its time
     disk_thread disk_thread_; ///< for what somebody waits for

@@ -27,12 +27,15 @@ struct options {
     std::filesystem::path root; ///< --hibernate-dir; empty: nothing names a place
     std::string name;           ///< --hibernate-name
     std::string server; ///< --hibernate-server, or SERVER; a name or a path, empty: look for it
+    std::uint64_t max_disk = std::uint64_t{16} << 30; ///< bytes of everything under the root
+    std::uint64_t min_free = std::uint64_t{2} << 30;  ///< bytes that a save leaves on the disk
     std::chrono::milliseconds stop_budget{8'000};
     std::chrono::milliseconds drain{1'000};
     bool restore = true; ///< --hibernate-restore slots|none
     std::chrono::milliseconds restore_budget{10'000};
     std::chrono::milliseconds health_hold{4'000};
     std::size_t max_connections = 1024;
+    bool any_build = false;        ///< --hibernate-compat build|format
     bool half_close_keeps = false; ///< --hibernate-half-close abort|keep
     bool restart_on_exit = false;  ///< --hibernate-on-exit exit|restart
     log::level log_level = log::level::info;

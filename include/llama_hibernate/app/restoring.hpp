@@ -1,6 +1,12 @@
 #pragma once
 // Carries out the restore plan: one restore at a time, before any traffic, within its budget.
+//
+// Each snapshot is checked before it is offered to the child. One that is not what was saved, or
+// that the child refuses, goes into quarantine, and the next best takes its slot. A refusal may
+// have harmed the child: it has to generate a token before anything else is restored. What the
+// budget cuts off is nobody's fault and stays as it is.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -9,25 +15,69 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/keeper/restore_plan.hpp"
 #include "llama_hibernate/llama/client.hpp"
+#include "llama_hibernate/store/model_directory.hpp"
 
 namespace hibernate::app {
+
+/// What the caller wants to be told and asked, all of it on the network thread.
+struct restore_watch {
+    /// Before each restore: its number from 1 on, and of how many.
+    std::function<void(std::size_t, std::size_t)> progress;
+    /// The child is given this snapshot now: if it dies, that is to blame.
+    std::function<void(const std::string& id)> offered;
+    std::function<bool()> abandoned;
+};
+
+enum class child_state {
+    well,
+    harmed, ///< a refused restore left it unable to generate
+    gone,   ///< it broke off a connection: it died, or is about to
+};
 
 struct restore_report {
     std::vector<std::string> restored_ids;
     std::uint64_t tokens = 0;
     std::chrono::milliseconds time{0};
-    std::size_t left_out = 0; ///< planned, but refused by the child or out of time
+    std::size_t left_out = 0; ///< planned, but unfit, refused by the child or out of time
+    child_state child = child_state::well;
 };
 
-/// Completes when all steps are done, at the deadline, or as soon as abandoned() says so. progress
-/// is told before each step: its number from 1 on, and of how many.
-boost::asio::awaitable<restore_report> restore_slots(
-    llama::client& client,
-    const keeper::restore_plan& plan,
-    std::chrono::steady_clock::time_point deadline,
-    std::function<void(std::size_t, std::size_t)> progress,
-    std::function<bool()> abandoned);
+class slot_restorer {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// Everything referred to outlives the call of run(). *stop_reading makes the disk thread end
+    /// what it is reading; the caller sets it when the restore is abandoned.
+    slot_restorer(
+        llama::client& client,
+        disk_thread& disk,
+        store::model_directory& directory,
+        std::atomic<bool>& stop_reading,
+        restore_watch watch);
+
+    /// Completes when all steps are done, at the deadline, as soon as abandoned() says so, or when
+    /// the child is not well any more.
+    boost::asio::awaitable<restore_report> run(keeper::restore_plan plan, time_point deadline);
+
+private:
+    enum class step_outcome { restored, unfit, left_out, over };
+
+    boost::asio::awaitable<step_outcome>
+    perform(const keeper::restore_step& step, time_point deadline);
+    boost::asio::awaitable<store::soundness> check(std::string id, time_point deadline);
+    boost::asio::awaitable<std::vector<store::snapshot>> hidden_by(store::manifest unfit);
+    boost::asio::awaitable<void> quarantine(std::string id, std::string reason);
+    boost::asio::awaitable<child_state> examine_child(int empty_slot, time_point deadline);
+
+    llama::client& client_;
+    disk_thread& disk_;
+    store::model_directory& directory_;
+    std::atomic<bool>& stop_reading_;
+    restore_watch watch_;
+    restore_report report_;
+};
 
 } // namespace hibernate::app

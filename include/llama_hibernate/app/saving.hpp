@@ -1,9 +1,11 @@
 #pragma once
-// Carries out the save at the stop: one save at a time, published as soon as it is written.
+// Carries out the save at the stop: one save at a time, each once there is room for it, and
+// published as soon as it is written.
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,8 +13,10 @@
 
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/keeper/save_plan.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
+#include "llama_hibernate/store/room.hpp"
 
 namespace hibernate::app {
 
@@ -24,14 +28,38 @@ struct save_report {
     std::size_t not_saved = 0; ///< slots that hold something which is not on disk now
 };
 
-/// Asks the child what its slots hold and saves the changed ones until the deadline, or until
-/// abandoned() says so.
-boost::asio::awaitable<save_report> save_slots(
-    llama::client& client,
-    disk_thread& disk,
-    store::model_directory& directory,
-    const child_facts& facts,
-    std::chrono::steady_clock::time_point deadline,
-    std::function<bool()> abandoned);
+class slot_saver {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// All of it outlives this. in_use are the snapshots that were restored into the child.
+    slot_saver(
+        llama::client& client,
+        disk_thread& disk,
+        store::model_directory& directory,
+        store::room_keeper& room,
+        const child_facts& facts,
+        std::set<std::string> in_use);
+
+    /// Asks the child what its slots hold and saves the changed ones until the deadline, or until
+    /// abandoned() says so.
+    boost::asio::awaitable<save_report> run(time_point deadline, std::function<bool()> abandoned);
+
+private:
+    boost::asio::awaitable<std::vector<keeper::slot_to_save>> choose_slots(time_point deadline);
+    boost::asio::awaitable<void>
+    save(keeper::slot_to_save slot, time_point deadline, const std::function<bool()>& abandoned);
+    boost::asio::awaitable<void>
+    publish(store::staged_save staged, std::chrono::microseconds time, time_point deadline);
+    void give_up(int slot, const std::string& why);
+
+    llama::client& client_;
+    disk_thread& disk_;
+    store::model_directory& directory_;
+    store::room_keeper& room_;
+    const child_facts& facts_;
+    store::room_keeper::present now_; ///< in_use gains what is saved
+    save_report report_;
+};
 
 } // namespace hibernate::app

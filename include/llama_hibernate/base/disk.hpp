@@ -8,6 +8,7 @@
 // throws, and nothing here logs. All calls block: they belong on the disk thread, or before
 // serving.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -29,6 +30,7 @@ struct file_entry {
     std::string name;
     std::uint64_t bytes = 0;
     bool regular = false; ///< neither a directory nor a link nor anything else
+    bool directory = false;
 };
 
 /// An exclusive lock (flock) on a file; released when destroyed, and by the kernel when we die.
@@ -47,6 +49,10 @@ public:
     /// Creates the directory and its missing parents; one that is there already is made 0700 when
     /// it is ours and fails with not_a_directory when it is something else.
     virtual error_code create_private_directory(const std::filesystem::path& directory) = 0;
+
+    /// An empty file for somebody else to write to, ours alone from its first instant; fails with
+    /// file_exists when the name is taken, by a link too.
+    virtual error_code create_private_file(const std::filesystem::path& file) = 0;
 
     /// An error unless a file can be created in the directory right now.
     virtual error_code check_writable(const std::filesystem::path& directory) = 0;
@@ -77,8 +83,9 @@ public:
     virtual error_code sync_file(const std::filesystem::path& file) = 0;
     virtual error_code sync_directory(const std::filesystem::path& directory) = 0;
 
-    /// XXH3-128 of the whole file, in hex.
-    virtual io_result<std::string> checksum(const std::filesystem::path& file) = 0;
+    /// XXH3-128 of the whole file, in hex; errc::operation_canceled soon after *stop becomes true.
+    virtual io_result<std::string>
+    checksum(const std::filesystem::path& file, const std::atomic<bool>* stop = nullptr) = 0;
 
     /// Null (and no error) if somebody else holds the lock. Creates the file.
     virtual io_result<std::unique_ptr<file_lock>> try_lock(const std::filesystem::path& file) = 0;

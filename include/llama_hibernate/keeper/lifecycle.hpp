@@ -3,6 +3,9 @@
 //
 //     loading -> restoring -> ready -> draining -> saving -> stopping -> finished
 //
+// A child that a refused restore has harmed is replaced by one that gets no restore:
+// restoring -> replacing -> loading.
+//
 // The driver performs the actions in the order given and reports what came of them as further
 // events. An event that means nothing in the present phase is ignored: timers and completions that
 // were overtaken need no cancelling for the sake of this machine.
@@ -22,6 +25,7 @@ enum class phase {
     saving,    ///< every changed slot is being written
     stopping,  ///< the child was told to go
     waiting,   ///< the child died and will be started again (on-exit restart)
+    replacing, ///< a harmed child was killed; a new one follows when it is gone
     finished,  ///< nothing is left to do but to exit with exit_status()
 };
 
@@ -29,6 +33,7 @@ enum class action {
     start_child,       ///< launch it, watch its exit and poll its health
     start_child_later, ///< the same after restart_delay()
     restore,           ///< restore what is planned, ending by restore_ended
+    learn_child,       ///< learn what the child is and restore nothing, ending by restore_ended
     open_gate,         ///< requests pass
     hold_gate,         ///< requests wait again (a restart)
     close_gate,        ///< refuse everything from now on and close the listener
@@ -51,6 +56,7 @@ struct event {
         save_ended,     ///< all is saved, or the stop budget's reserve is reached
         child_exited,   ///< reaped; shell_status and up_time tell more
         restart_due,    ///< restart_delay() is over
+        child_harmed,   ///< it does not work any more after a restore that it refused
     };
     kind what;
     int shell_status = 0;                 ///< child_exited: its status as a shell would report it
@@ -88,6 +94,7 @@ private:
     keeper::phase phase_ = phase::loading;
     bool stop_requested_ = false;
     bool was_ready_ = false; ///< in any of the child's lives
+    bool cold_ = false;      ///< nothing is restored in this life of the child
     int deaths_in_a_row_ = 0;
     int exit_status_ = 0;
 };

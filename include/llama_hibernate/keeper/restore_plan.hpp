@@ -7,6 +7,7 @@
 // was saved from is preferred: that is where llama-server would look for it by similarity.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,17 @@ struct restore_step {
 struct restore_plan {
     std::vector<restore_step> steps; ///< in the order in which they are to be done
 
+    /// What would be restored as well if there were a slot for it, the best first. It is among the
+    /// skipped, too.
+    std::vector<store::snapshot> spares;
+    bool shared_pool = false; ///< as in slots_to_fill
+
     // What stays on disk, and why.
     struct skipped_snapshot {
         std::string id;
         std::uint64_t bytes = 0;
-        std::string reason;
+        std::vector<std::string>
+            reasons; ///< a clause each: every part of the signature that differs
     };
     std::vector<skipped_snapshot> skipped;
 };
@@ -35,6 +42,7 @@ struct restore_plan {
 struct slots_to_fill {
     int count = 0;
     std::uint64_t context_size = 0; ///< tokens that fit into one; 0: not known, everything fits
+    bool shared_pool = false;       ///< and no more than that into all of them together
 };
 
 restore_plan plan_restore(
@@ -42,13 +50,17 @@ restore_plan plan_restore(
     const store::signature& now,
     const slots_to_fill& slots);
 
-/// One line for the log: "skipped 3 snapshots (1.20 GiB): cache-type-k f16, now q8_0", the reasons
-/// each once; empty when nothing was skipped.
-std::string describe_skipped(const restore_plan& plan);
+/// The spare that can go where a step was to go that came to nothing; it is taken out of the plan.
+/// None if no spare fits there.
+std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& instead_of);
 
-/// The ids of snapshots that are beyond what is kept of this signature: the oldest
-/// ones beyond the slot count, but never fewer than eight are kept.
-std::vector<std::string> surplus_snapshots(
-    std::vector<store::snapshot> snapshots, const store::signature& now, int slot_count);
+/// The ids in the order in which a restore might want them, before it is known which of them are
+/// for the child and how many slots it has: the most recently saved first.
+std::vector<std::string> read_ahead_order(std::vector<store::snapshot> snapshots);
+
+/// One line for the log: "skipped 3 snapshots (1.20 GiB): build b1, now b2; cache-type-k f16, now
+/// q8_0 (2)", each reason once, the most frequent first, with how many have it unless all do; empty
+/// when nothing was skipped.
+std::string describe_skipped(const restore_plan& plan);
 
 } // namespace hibernate::keeper

@@ -5,17 +5,24 @@
 // what was restored into it, which is on disk already. A slot with a count of 0 was emptied. The
 // rest is saved, the most tokens first: they would cost the most to compute again.
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "llama_hibernate/llama/types.hpp"
 
 namespace hibernate::keeper {
 
-/// Ids of the slots to save, in order.
-std::vector<int> plan_save(const std::vector<llama::slot>& slots);
+struct slot_to_save {
+    int id = 0;
+    std::optional<std::uint64_t> tokens; ///< in it now; nothing: not known
+};
+
+/// In the order in which they are to be saved.
+std::vector<slot_to_save> plan_save(const std::vector<llama::slot>& slots);
 
 /// The same when the child does not tell what its slots hold (--no-slots): all of them. An empty
 /// one answers with no tokens and replaces nothing.
-std::vector<int> plan_save_blindly(int total_slots);
+std::vector<slot_to_save> plan_save_blindly(int total_slots);
 
 } // namespace hibernate::keeper

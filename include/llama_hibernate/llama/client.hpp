@@ -66,6 +66,13 @@ public:
     boost::asio::awaitable<call_result<restored>>
     restore_slot(int slot, std::string file_name, time_point deadline);
 
+    /// Empties it.
+    boost::asio::awaitable<call_result<nothing>> erase_slot(int slot, time_point deadline);
+
+    /// Succeeds when the child computes one token in the slot, which should be empty and holds one
+    /// token afterwards.
+    boost::asio::awaitable<call_result<nothing>> generate_token(int slot, time_point deadline);
+
     /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
     boost::asio::awaitable<call_result<nothing>>
     delete_stream(std::string conversation_id, time_point deadline);
@@ -91,6 +98,7 @@ call_result<properties> read_properties(std::string_view body);
 call_result<std::vector<slot>> read_slots(std::string_view body);
 call_result<saved> read_saved(std::string_view body);
 call_result<restored> read_restored(std::string_view body);
+call_result<nothing> read_generated(std::string_view body);
 /// llama-server's own words in an error body, else the start of the body.
 std::string read_error_message(std::string_view body);
 

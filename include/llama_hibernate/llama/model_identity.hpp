@@ -1,8 +1,8 @@
 #pragma once
-// Which model a file is, from its content: size and hash of its beginning and of 64 sampled blocks,
-// over all shards (name-00001-of-00003.gguf). A replaced file shows as another identity, a moved
-// one does not. It reads about a MiB of each shard, so it costs milliseconds even for a model of
-// 100 GB.
+// Which model a file is, from its content: its size and a hash of its whole header and of 64
+// sampled blocks, over all shards (name-00001-of-00003.gguf); a file of up to 16 MiB is hashed
+// whole. A replaced file shows as another identity, a moved one does not. It costs milliseconds
+// even for a model of 100 GB.
 
 #include <filesystem>
 #include <string>
@@ -13,11 +13,13 @@
 namespace hibernate::llama {
 
 /// Hex digits that differ when any shard differs, or the error of the shard that cannot be read.
-/// Symbolic links are followed: the download caches of models are made of them.
+/// Symbolic links are followed: the download caches of models are made of them. Any file will do:
+/// an adapter, a projector; the first MiB stands for the header of one that is no GGUF.
 io_result<std::string> identify_model(disk& disk, const std::filesystem::path& file);
 
-/// All files of the model that this file is or begins: name-00001-of-00003.gguf and its siblings in
-/// their order, whichever of them is given; for any other name the file alone.
+/// All files of the model that this file is or begins, as far as names tell:
+/// name-00001-of-00003.gguf and its siblings in their order, whichever of them is given; for any
+/// other name the file alone.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& file);
 
 } // namespace hibernate::llama

@@ -14,6 +14,15 @@ namespace hibernate::llama {
 /// "NAME" -> "value"; a copy of the environment, so that tests need no real one.
 using environment_map = std::map<std::string, std::string>;
 
+/// A file that changes what a saved slot means: an adapter, a projector, a draft model.
+struct state_file {
+    std::string option; ///< its key in state_options
+    std::string path;   ///< as given
+    std::string scale;  ///< of a scaled adapter, one spelling for each number; else empty
+
+    friend bool operator==(const state_file&, const state_file&) = default;
+};
+
 struct server_args {
     // What we take over from llama-server; empty or none where the user said nothing.
     std::vector<std::string> hosts; ///< --host, split at commas
@@ -44,6 +53,9 @@ struct server_args {
     /// ("cache-type-k" -> "q8_0", "lora" -> "a.gguf"), files by name. Spellings that llama-server
     /// treats alike are one, and a value that is llama-server's default is left out.
     std::map<std::string, std::string> state_options;
+
+    /// The files that those options name, in the order in which they were given.
+    std::vector<state_file> state_files;
 
     /// All of the user's arguments without the ones that we own for the child (--host, --port,
     /// --slot-save-path, --ssl-*, --reuse-port); ours are appended by child_arguments().

@@ -1,7 +1,8 @@
 #pragma once
 // The file that llama-server writes for a slot, as far as we read it. Little-endian:
 //
-//     u32 magic 0x67677371, u32 version, u32 n_words, i32 words[n_words], then the KV state
+//     u32 magic 0x67677371, u32 version, u32 n_words, i32 words[n_words], then the KV state, then
+//     trailers (state_trailers.hpp)
 //     words: plain tokens (older builds), or -1, u32 1, u32 n_tokens, tokens, u32 n_media, media...
 //
 // llama-server aborts on some truncated files and restores others with 200, so nothing is offered
@@ -25,6 +26,7 @@ struct state_file_head {
     std::vector<token> tokens; ///< -1 marks a media position
     /// What stands at the media positions, as the file has it and not decoded; empty without media.
     std::vector<std::int32_t> media;
+    std::uint64_t bytes = 0; ///< its own length: where the KV state begins
 };
 
 /// The head of a state file, or why it is not one.

@@ -21,6 +21,7 @@ struct manifest {
     std::string id; ///< 16 lower-case hex digits; also the names of both files
     store::signature signature;
     std::string model_name; ///< for people
+    std::string model_path; ///< of the file that the child had loaded: absolute, or empty
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;
     std::uint32_t state_version = 0; ///< of the state file
@@ -33,6 +34,10 @@ struct manifest {
     /// XXH3-128 of the state file; empty until it was computed, which a save on stop does last.
     std::string checksum;
     /// The data is on the medium. If not, it may be trusted only during the boot that wrote it.
+    /// Never evicted (`llama-hibernate store pin`).
+    bool pinned = false;
+    /// Why it must not be restored any more, as one clause; empty: it may be.
+    std::string quarantine;
     bool synced = false;
     std::string boot_id;
 
@@ -46,6 +51,10 @@ struct manifest {
 };
 
 std::string write_manifest(const manifest& what);
+
+/// Its signature, with the version of its state file as a part: what is to be compared with what a
+/// child asks for (store::compatible).
+signature signature_of(const manifest& what);
 
 /// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
 /// field of format 1 has to be there, with its type and within its range.

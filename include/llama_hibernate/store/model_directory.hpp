@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ struct staged_save {
     std::string reason;
     store::signature signature;
     std::string model_name;
+    std::string model_path; ///< absolute, or empty
     /// Sync and hash before the commit, so that even a power cut leaves the old snapshot or the new
     /// one. Without it the commit is quick, and make_durable() is to follow.
     bool durable = false;
@@ -64,6 +66,13 @@ struct publication {
     std::vector<std::string> superseded_ids; ///< removed by now, or once the new one is durable
 };
 
+/// Whether a snapshot is what was saved.
+enum class soundness {
+    sound,       ///< it is, as far as its manifest can tell
+    quarantined, ///< it is not, and will not be offered any more
+    unknown,     ///< the reading was stopped, or the disk refused it
+};
+
 class model_directory {
 public:
     /// Creates the directory (0700) and what is missing of its root, takes its lock and clears
@@ -79,13 +88,26 @@ public:
     /// open() does.
     error_code recreate_if_removed();
 
-    /// Every committed snapshot that no other supersedes. One whose manifest cannot be read, whose
-    /// file is missing or has another size, or that was never synced before the machine rebooted,
-    /// is left out with a log line; it never stops a start.
+    /// Every committed snapshot that no other supersedes. One whose file has another size or head
+    /// than was saved, or that was never synced before the machine rebooted, is put into
+    /// quarantine; one whose manifest or file cannot be read is left out with a log line, once.
+    /// Those in quarantine are left out quietly, and hide nothing. None of them stops a start.
     std::vector<snapshot> snapshots();
+
+    /// The manifests of those in quarantine, each with its reason.
+    std::vector<manifest> quarantined();
+
+    /// From now on the snapshot is not offered, whatever becomes of us; one log line says why. The
+    /// reason is one clause; a long one is cut. Where the disk refuses to keep it, it holds for the
+    /// life of this object.
+    void quarantine(const std::string& id, const std::string& reason);
 
     /// A name for the child to save to that nothing else uses.
     std::string new_staging_name();
+
+    /// The empty file of that name, so that it is ours alone (0600) before the child writes to it,
+    /// whatever the child's umask is.
+    error_code create_staging(const std::string& staging_name);
 
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
@@ -101,6 +123,12 @@ public:
     /// Notes a restore in the manifest: uses and last_used.
     error_code note_restored(const std::string& id, wall_time now);
 
+    /// To be asked before each restore. The whole file is read once in the life of this object and
+    /// compared with its checksum; a mismatch puts it into quarantine. A snapshot without a
+    /// checksum was saved by this boot of the machine and not synced yet: a sum made now would
+    /// prove nothing, so it is judged by its size and head. Ends soon after *stop becomes true.
+    soundness check(const std::string& id, const std::atomic<bool>* stop = nullptr);
+
     /// Reads a whole snapshot and compares it with its checksum, where it has one. Empty if it is
     /// what was saved, else a clause on what is wrong with it.
     std::string verify(const std::string& id);
@@ -115,11 +143,15 @@ private:
     error_code clear_leftovers();
     void finish_publications();
     void remove_superseded(const std::string& old, const std::string& by);
+    void leave_out(const std::string& id, const std::string& problem);
 
     disk& disk_;
     std::filesystem::path path_;
     std::unique_ptr<file_lock> lock_;
     std::atomic<unsigned> next_staging_;
+    std::set<std::string> sound_ids_;    ///< read and found to be what was saved
+    std::set<std::string> distrusted_;   ///< in quarantine, which the disk refused to keep
+    std::set<std::string> left_out_ids_; ///< of which the log has told
 };
 
 } // namespace hibernate::store

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace hibernate::store {
 
@@ -17,7 +18,20 @@ struct signature {
     friend bool operator==(const signature&, const signature&) = default;
 };
 
-/// "cache-type-k f16, now q8_0; build b1, now b2"; a part that one of them lacks is "default".
+/// Parts that count only where they are asked for: whoever does without "build" takes a snapshot of
+/// any build, and who does without "state-version" has another reason to trust the format.
+inline constexpr const char* build_part = "build";
+inline constexpr const char* state_version_part = "state-version";
+
+/// "cache-type-k f16, now q8_0" for each part that keeps a snapshot that was saved under one
+/// signature from being restored under the other; a part that one of them lacks is "default". Of
+/// content hashes the first digits are told.
+std::vector<std::string> list_differences(const signature& saved, const signature& now);
+
+/// Whether there are none.
+bool compatible(const signature& saved, const signature& now);
+
+/// The same as one text: "build b1, now b2; cache-type-k f16, now q8_0".
 std::string explain_difference(const signature& saved, const signature& now);
 
 } // namespace hibernate::store

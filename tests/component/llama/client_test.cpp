@@ -97,6 +97,23 @@ TEST_CASE("a conversation id is a value of the query, whatever is in it") {
     CHECK(server.request.find("Authorization") == std::string::npos);
 }
 
+TEST_CASE("one token is asked for in the slot that is named, and the slot can be emptied") {
+    asio::io_context context;
+    scripted_server server{context, http(200, R"({"content":"x","tokens_predicted":1})"), {}};
+    client to(context, server.address(), "", "");
+    SECTION("generate") {
+        asio::co_spawn(context, server.serve(), asio::detached);
+        CHECK(run(context, [&] { return to.generate_token(3, clock_type::now() + 5s); }));
+        CHECK(server.request.starts_with("POST /completion HTTP/1.1\r\n"));
+        CHECK(server.request.find(R"("n_predict":1,"id_slot":3)") != std::string::npos);
+    }
+    SECTION("erase") {
+        asio::co_spawn(context, server.serve(), asio::detached);
+        CHECK(run(context, [&] { return to.erase_slot(3, clock_type::now() + 5s); }));
+        CHECK(server.request.starts_with("POST /slots/3?action=erase HTTP/1.1\r\n"));
+    }
+}
+
 TEST_CASE("an error answer is a failure with llama-server's words") {
     asio::io_context context;
     scripted_server server{

@@ -252,6 +252,14 @@ asio::awaitable<void> server::complete(connection& client, std::string path) {
 
 asio::awaitable<void> server::generate(connection& client, generation& work) {
     crash_if("request");
+    if (harmed_) {
+        release(work.slot);
+        if (settings_.harm == "silent")
+            co_await wait_for_client_to_go(client);
+        else
+            co_await client.reply_error(500, "server_error", "Compute error.");
+        co_return;
+    }
     work.begun = work.last_look = clock::now();
     slot& mine = slots_.at(work.slot);
     bool go_on = co_await pause(client, work, settings_.prefill);

@@ -32,9 +32,12 @@ bool take_one(int& count) {
     return true;
 }
 
-void write_file(const std::string& name, std::ios::openmode how, std::string_view bytes) {
+/// False if the disk took less than that.
+bool write_file(const std::string& name, std::ios::openmode how, std::string_view bytes) {
     std::ofstream file(name, std::ios::binary | how);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    return bool(file);
 }
 
 } // namespace
@@ -245,13 +248,12 @@ asio::awaitable<void> server::save(connection& client, long id, std::string file
     const std::string bytes = encode_state(source.held, format);
     const std::string target = settings_.slot_save_path + "/" + file_name;
     const std::string_view whole(bytes);
-    write_file(target, std::ios::trunc, whole.substr(0, bytes.size() / 2));
+    const bool begun = write_file(target, std::ios::trunc, whole.substr(0, bytes.size() / 2));
     crash_if("save");
-    const bool fails = take_one(settings_.fail_saves);
+    bool fails = take_one(settings_.fail_saves) || !begun;
     asio::steady_timer timer(context_, settings_.save);
     co_await timer.async_wait(asio::use_awaitable);
-    if (!fails)
-        write_file(target, std::ios::app, whole.substr(bytes.size() / 2));
+    fails = fails || !write_file(target, std::ios::app, whole.substr(bytes.size() / 2));
     loop_blocked_ = false;
     if (fails) {
         co_await client.reply_error(500, "server_error", "Unable to save slot");
@@ -291,6 +293,7 @@ asio::awaitable<void> server::restore(connection& client, long id, std::string f
         verdict = state_verdict::refused;
     loop_blocked_ = false;
     if (verdict != state_verdict::good) {
+        harmed_ = !settings_.harm.empty();
         co_await client.reply_error(
             400, "invalid_request_error",
             "Unable to restore slot: No available space in KV cache or invalid slot save file");

@@ -84,6 +84,7 @@ private:
     std::chrono::steady_clock::time_point last_activity_ = std::chrono::steady_clock::now();
     bool loaded_ = false;
     bool stopping_ = false;
+    bool harmed_ = false; ///< a restore was refused, and the script says that this matters
     bool asleep_ = false;
     bool loop_blocked_ = false; ///< a slot action holds up everything in the main loop
     int open_requests_ = 0;

@@ -43,6 +43,7 @@ struct settings {
     std::string build = "b11669-fake";
     bool hybrid = false;
     int fail_restores = 0; ///< how many still fail; negative: all of them
+    std::string harm;
     int fail_saves = 0;
     std::string crash_on;
     int crash_signal = 6;

@@ -56,12 +56,15 @@ TEST_CASE("options: defaults") {
     CHECK(result.root == "/home/ada/.cache/llama-hibernate");
     CHECK(result.name.empty());
     CHECK(result.server.empty());
+    CHECK(result.max_disk == 16ULL << 30);
+    CHECK(result.min_free == 2ULL << 30);
     CHECK(result.stop_budget == 8s);
     CHECK(result.drain == 1s);
     CHECK(result.restore);
     CHECK(result.restore_budget == 10s);
     CHECK(result.health_hold == 4s);
     CHECK(result.max_connections == 1024);
+    CHECK_FALSE(result.any_build);
     CHECK_FALSE(result.half_close_keeps);
     CHECK_FALSE(result.restart_on_exit);
     CHECK(result.log_level == log::level::info);
@@ -75,7 +78,8 @@ TEST_CASE("options: every option is set from the command line, in both spellings
         {"dir", "/store"},        {"name", "qwen/32b"},     {"server", "/opt/llama-server"},
         {"stop-budget", "20s"},   {"drain", "0"},           {"restore", "none"},
         {"restore-budget", "1m"}, {"health-hold", "250ms"}, {"max-connections", "7"},
-        {"half-close", "keep"},   {"on-exit", "restart"},   {"log-level", "debug"},
+        {"compat", "format"},     {"half-close", "keep"},   {"on-exit", "restart"},
+        {"log-level", "debug"},   {"max-disk", "1.5GiB"},   {"min-free", "0"},
     };
     arguments line{"-m", "a.gguf"};
     for (const auto& [name, value] : given) {
@@ -89,12 +93,15 @@ TEST_CASE("options: every option is set from the command line, in both spellings
     CHECK(result.root == "/store");
     CHECK(result.name == "qwen/32b");
     CHECK(result.server == "/opt/llama-server");
+    CHECK(result.max_disk == 3ULL << 29);
+    CHECK(result.min_free == 0);
     CHECK(result.stop_budget == 20s);
     CHECK(result.drain == 0s);
     CHECK_FALSE(result.restore);
     CHECK(result.restore_budget == 60s);
     CHECK(result.health_hold == 250ms);
     CHECK(result.max_connections == 7);
+    CHECK(result.any_build);
     CHECK(result.half_close_keeps);
     CHECK(result.restart_on_exit);
     CHECK(result.log_level == log::level::debug);
@@ -171,11 +178,14 @@ TEST_CASE("options: bad values name the option, what was read and what is allowe
         line{{"--hibernate-stop-budget="}, {"--hibernate-stop-budget ", "\"\""}},
         line{{"--hibernate-restore", "all"}, {"--hibernate-restore ", "\"all\"", "slots or none"}},
         line{{"--hibernate-log-level", "warn"}, {"\"warn\"", "debug, info, warning, error or off"}},
+        line{{"--hibernate-compat", "any"}, {"\"any\"", "build or format"}},
         line{{"--hibernate-half-close", "no"}, {"\"no\"", "abort or keep"}},
         line{{"--hibernate-on-exit", "stop"}, {"\"stop\"", "exit or restart"}},
         line{{"--hibernate-max-connections", "0"}, {"\"0\"", "from 1 to"}},
         line{{"--hibernate-max-connections", "12x"}, {"\"12x\"", "whole number"}},
         line{{"--hibernate-max-connections", "99999999999999999999"}, {"whole number"}},
+        line{{"--hibernate-max-disk", "lots"}, {"--hibernate-max-disk ", "\"lots\"", "16GiB"}},
+        line{{"--hibernate-min-free=-1"}, {"--hibernate-min-free ", "\"-1\"", "bytes"}},
         line{{"--hibernate-dir="}, {"--hibernate-dir ", "not empty"}},
         line{{"--hibernate-config="}, {"--hibernate-config ", "path"}},
         line{{""}, {"first argument is empty"}});
@@ -209,7 +219,7 @@ TEST_CASE("options: an unknown option is an error with the nearest right name") 
         line{"--hibernate-stop_budget=3s", "did you mean --hibernate-stop-budget?"},
         line{"--hibernate-darin", "did you mean --hibernate-drain?"},
         line{"--hibernate-directory", "--hibernate-directory"},
-        line{"--hibernate-max-disk", "--help"}, line{"--hibernate-", "--help"},
+        line{"--hibernate-quux-quux", "--help"}, line{"--hibernate-", "--help"},
         line{"--hibernate-DIR", "--hibernate-DIR"});
     CAPTURE(test.given);
     const std::string sentence = refusal({"srv", test.given, "-m", "a"});
@@ -273,7 +283,7 @@ TEST_CASE("options: a configuration file that is wrong says where") {
         content{"{\"drain\": \"1s\"", "not valid JSON"}, content{"[]", "JSON object"},
         content{"{\"darin\": 1}", "did you mean \"drain\"?"},
         content{"{\"--hibernate-dir\": 1}", "\"--hibernate-dir\""},
-        content{"{\"max-disk\": 1}", "--help"}, content{"{\"config\": \"x\"}", "\"config\""},
+        content{"{\"quux-quux\": 1}", "--help"}, content{"{\"config\": \"x\"}", "\"config\""},
         content{"{\"drain\": null}", "\"drain\""}, content{"{\"drain\": [1]}", "neither a string"},
         content{"{\"dir\": \"\\u0000x\"}", "\"dir\""}, content{"{\"drain\": -1}", "\"-1\""});
     CAPTURE(test.text);
@@ -357,19 +367,20 @@ TEST_CASE("options: with no place for the conversations there is none, which may
 TEST_CASE("options: a variable with our prefix that is no option is remarked upon") {
     environment_map environment = at_home;
     environment["LLAMA_HIBERNATE_STOPBUDGET"] = "1s";
-    environment["LLAMA_HIBERNATE_MAX_DISK"] = "1s";
+    environment["LLAMA_HIBERNATE_QUUX_QUUX"] = "1s";
     environment["LLAMA_HIBERNATE_NAME"] = "x";
     const options result = read({"-v"}, environment);
     REQUIRE(result.remarks.size() == 2);
-    CHECK(contains(result.remarks[0], "LLAMA_HIBERNATE_MAX_DISK"));
+    CHECK(contains(result.remarks[0], "LLAMA_HIBERNATE_QUUX_QUUX"));
     CHECK(contains(result.remarks[1], "did you mean LLAMA_HIBERNATE_STOP_BUDGET?"));
 }
 
 TEST_CASE("options: the help names every option in all three places") {
     const std::string help = app::help_text();
     for (const std::string name :
-         {"dir", "name", "server", "stop-budget", "drain", "restore", "restore-budget",
-          "health-hold", "max-connections", "half-close", "on-exit", "log-level"}) {
+         {"dir", "name", "server", "max-disk", "min-free", "stop-budget", "drain", "restore",
+          "restore-budget", "health-hold", "max-connections", "compat", "half-close", "on-exit",
+          "log-level"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));
         CHECK(contains(help, "\"" + name + "\""));

@@ -42,6 +42,10 @@ lifecycle in_phase(phase wanted, exit_policy policy = exit_policy::exit) {
         life = in_phase(phase::ready, exit_policy::restart);
         go(kind::child_exited);
         break;
+    case phase::replacing:
+        life = in_phase(phase::restoring, policy);
+        go(kind::child_harmed);
+        break;
     case phase::finished:
         life = in_phase(phase::stopping, policy);
         go(kind::child_exited);
@@ -58,11 +62,12 @@ struct row {
     actions expected;
 };
 
-constexpr phase all_phases[] = {phase::loading, phase::restoring, phase::ready,   phase::draining,
-                                phase::saving,  phase::stopping,  phase::waiting, phase::finished};
+constexpr phase all_phases[] = {phase::loading,  phase::restoring, phase::ready,
+                                phase::draining, phase::saving,    phase::stopping,
+                                phase::waiting,  phase::replacing, phase::finished};
 constexpr kind all_kinds[] = {kind::child_answers, kind::restore_ended, kind::stop_requested,
                               kind::drained,       kind::save_ended,    kind::child_exited,
-                              kind::restart_due};
+                              kind::restart_due,   kind::child_harmed};
 
 } // namespace
 
@@ -101,6 +106,13 @@ TEST_CASE("every phase meets every event as the table says") {
 
         {phase::stopping, kind::stop_requested, phase::stopping, {action::kill_child}},
         {phase::stopping, kind::child_exited, phase::finished, {action::finish}},
+
+        {phase::restoring,
+         kind::child_harmed,
+         phase::replacing,
+         {action::abandon_restore, action::hold_gate, action::kill_child}},
+        {phase::replacing, kind::child_exited, phase::loading, {action::start_child}},
+        {phase::replacing, kind::stop_requested, phase::stopping, {action::close_gate}},
 
         {phase::waiting, kind::restart_due, phase::loading, {action::start_child}},
         {phase::waiting,
@@ -189,4 +201,36 @@ TEST_CASE("a child that never became ready is not started again") {
     auto life = in_phase(phase::loading, exit_policy::restart);
     CHECK(life.on({kind::child_exited, 1, 300ms}) == actions{action::finish});
     CHECK(life.exit_status() == 1);
+}
+
+TEST_CASE("a harmed child is replaced by one that is served without a restore") {
+    for (const auto policy : {exit_policy::exit, exit_policy::restart}) {
+        auto life = in_phase(phase::restoring, policy);
+        life.on({kind::child_harmed, 0, 0ms});
+        // It was us who killed it: nobody waits for a delay, and nobody exits.
+        CHECK(life.on({kind::child_exited, 137, 100ms}) == actions{action::start_child});
+        CHECK(life.on({kind::child_answers, 0, 0ms}) == actions{action::learn_child});
+    }
+    auto life = in_phase(phase::replacing, exit_policy::restart);
+    life.on({kind::child_exited, 137, 100ms});
+    life.on({kind::child_answers, 0, 0ms});
+    SECTION("it serves") {
+        CHECK(life.on({kind::restore_ended, 0, 0ms}) == actions{action::open_gate});
+        SECTION("and its next life is restored again") {
+            life.on({kind::child_exited, 1, 100ms});
+            life.on({kind::restart_due, 0, 0ms});
+            CHECK(life.on({kind::child_answers, 0, 0ms}) == actions{action::restore});
+        }
+    }
+    SECTION("if that one dies before it serves, so do we") {
+        CHECK(life.on({kind::child_exited, 3, 100ms}) == actions{action::finish});
+        CHECK(life.exit_status() == 3);
+    }
+}
+
+TEST_CASE("a stop while a harmed child is replaced ends when it is gone") {
+    auto life = in_phase(phase::replacing);
+    CHECK(life.on({kind::stop_requested, 0, 0ms}) == actions{action::close_gate});
+    CHECK(life.on({kind::child_exited, 137, 0ms}) == actions{action::finish});
+    CHECK(life.exit_status() == 0);
 }

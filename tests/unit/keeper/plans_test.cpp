@@ -62,6 +62,40 @@ TEST_CASE("another signature is skipped and explained, once for all") {
     CHECK(describe_skipped(plan) == "skipped 2 snapshots (200 KiB): build b0, now b1");
 }
 
+TEST_CASE("each part that differs is told once, with how many snapshots it keeps out") {
+    std::vector<store::snapshot> all;
+    for (int i = 0; i != 3; ++i) {
+        all.push_back(snapshot("b" + std::to_string(i), 100, i));
+        all.back().manifest.signature.parts["build"] = "b0";
+    }
+    all.back().manifest.signature.parts["cache-type-k"] = "q8_0";
+    all.push_back(snapshot("k", 100, 9));
+    all.back().manifest.signature.parts["cache-type-k"] = "q8_0";
+    CHECK(
+        describe_skipped(plan_restore(all, now_signature, {4, 0})) ==
+        "skipped 4 snapshots (400 KiB): build b0, now b1 (3); cache-type-k q8_0, now default (2)");
+
+    for (int i = 0; i != 20; ++i) {
+        all[0].manifest.signature.parts["build"] = "old" + std::to_string(i);
+        all.push_back(all[0]);
+    }
+    const auto line = describe_skipped(plan_restore(all, now_signature, {4, 0}));
+    CHECK(line.find("; and 14 more reasons") != std::string::npos);
+}
+
+TEST_CASE("where only the format has to be the same, any build's snapshots are restored") {
+    const store::signature format_only{{{"model", "abc"}, {"state-version", "4"}}};
+    auto fit = snapshot("fit", 100, 1);
+    fit.manifest.state_version = 4;
+    fit.manifest.signature.parts["build"] = "b0";
+    auto unfit = fit;
+    unfit.manifest.id = "unfit";
+    unfit.manifest.state_version = 3;
+    const auto plan = plan_restore({fit, unfit}, format_only, {4, 0});
+    CHECK(steps_of(plan) == "fit->0 ");
+    CHECK(describe_skipped(plan) == "skipped 1 snapshot (100 KiB): state-version 3, now 4");
+}
+
 TEST_CASE("what does not fit into a slot's context is skipped") {
     const auto plan =
         plan_restore({snapshot("a", 101, 5), snapshot("b", 100, 4)}, now_signature, {4, 100});
@@ -73,24 +107,18 @@ TEST_CASE("without slots nothing is restored") {
     CHECK(plan_restore({snapshot("a", 1, 1)}, now_signature, {-1, 0}).steps.empty());
 }
 
-TEST_CASE("surplus snapshots are the oldest of the same signature") {
-    std::vector<store::snapshot> all;
-    for (int i = 0; i != 10; ++i) {
-        all.push_back(snapshot(std::to_string(i), 10, i));
-    }
-    auto foreign = snapshot("foreign", 10, 0);
-    foreign.manifest.signature.parts["build"] = "b0";
-    all.push_back(foreign);
-    CHECK(surplus_snapshots(all, now_signature, 2) == std::vector<std::string>{"1", "0"});
-    CHECK(surplus_snapshots(all, now_signature, 9) == std::vector<std::string>{"0"});
-    CHECK(surplus_snapshots(all, now_signature, 64).empty());
-}
-
 TEST_CASE("slots are saved the fullest first; untouched and empty ones are not") {
     const std::vector<llama::slot> slots{
         {0, 100, false, 50}, {1, 100, false, 0}, {2, 100, false, std::nullopt}, {3, 100, true, 80}};
-    CHECK(plan_save(slots) == std::vector<int>{3, 0});
+    const auto plan = plan_save(slots);
+    REQUIRE(plan.size() == 2);
+    CHECK(plan[0].id == 3);
+    CHECK(plan[0].tokens == 80);
+    CHECK(plan[1].id == 0);
     CHECK(plan_save({}).empty());
-    CHECK(plan_save_blindly(3) == std::vector<int>{0, 1, 2});
+    const auto blindly = plan_save_blindly(3);
+    REQUIRE(blindly.size() == 3);
+    CHECK(blindly[2].id == 2);
+    CHECK_FALSE(blindly[2].tokens);
     CHECK(plan_save_blindly(-1).empty());
 }

@@ -1,11 +1,12 @@
 #include "llama_hibernate/llama/model_identity.hpp"
 
 #include "catch.hpp"
+#include "gguf_bytes.hpp"
 #include "virtual_disk.hpp"
 
 using hibernate::llama::identify_model;
 using hibernate::llama::shards_of;
-using hibernate::test::virtual_disk;
+using namespace hibernate::test;
 
 namespace {
 
@@ -41,37 +42,64 @@ TEST_CASE("a model keeps its identity when it moves") {
 
 TEST_CASE("a model of the same size that differs where it is read has another identity") {
     virtual_disk disk;
-    const std::size_t size = 9 * mebibyte;
+    const std::size_t size = 20 * mebibyte;
     disk.put("/a.gguf", varied_bytes(size));
     const auto before = identity(disk, "/a.gguf");
     // The beginning, its last byte, the first block, the last byte of all.
-    const auto offset = GENERATE_COPY(
-        std::size_t{0}, mebibyte - 1, mebibyte, mebibyte + 4095, size - 4096, size - 1);
-    disk.change_byte("/a.gguf", offset);
-    CHECK(identity(disk, "/a.gguf") != before);
+    for (const auto offset :
+         {std::size_t{0}, mebibyte - 1, mebibyte, mebibyte + 4095, size - 4096, size - 1}) {
+        disk.change_byte("/a.gguf", offset);
+        CHECK(identity(disk, "/a.gguf") != before);
+        disk.change_byte("/a.gguf", offset);
+    }
+    CHECK(identity(disk, "/a.gguf") == before);
 }
 
 TEST_CASE("a stretch of other weights is noticed wherever it lies") {
     virtual_disk disk;
-    const std::size_t size = 9 * mebibyte;
-    const auto content = varied_bytes(size);
-    disk.put("/a.gguf", content);
+    const std::size_t size = 20 * mebibyte;
+    disk.put("/a.gguf", varied_bytes(size));
     const auto before = identity(disk, "/a.gguf");
-    // 8 MiB hold 64 blocks, so no stretch of 136 KiB is free of them.
-    constexpr std::size_t stretch = std::size_t{136} * 1024;
-    for (std::size_t start = 0; start + stretch <= size; start += stretch / 2) {
-        auto other = content;
-        for (std::size_t i = start; i < start + stretch; ++i) {
-            other[i] = static_cast<char>(other[i] ^ 1);
-        }
-        disk.put("/a.gguf", other);
+    // 19 MiB hold 64 blocks, so no stretch of 316 KiB is free of them.
+    constexpr std::size_t stretch = std::size_t{316} * 1024;
+    constexpr std::size_t block = 4096;
+    for (std::size_t start = mebibyte; start + stretch <= size; start += stretch / 2) {
+        const auto change = [&] {
+            for (auto offset = start; offset < start + stretch; offset += block) {
+                disk.change_byte("/a.gguf", offset);
+            }
+        };
+        change();
         CHECK(identity(disk, "/a.gguf") != before);
+        change();
     }
+}
+
+TEST_CASE("the whole header of a large model counts, however long its tokenizer is") {
+    virtual_disk disk;
+    std::string tokens;
+    constexpr std::uint64_t count = 300'000;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        tokens += gguf_raw_text("token");
+    }
+    const auto header = gguf_file(
+        {gguf_entry("tokenizer.ggml.tokens", gguf_array(8, count, tokens)),
+         gguf_entry("llama.rope.freq_base", gguf_number(6, 4, 0x461c4000))},
+        {gguf_tensor("token_embd.weight", {64, 300})});
+    REQUIRE(header.size() > 3 * mebibyte);
+    disk.put("/a.gguf", header + varied_bytes(20 * mebibyte));
+    const auto before = identity(disk, "/a.gguf");
+    for (const auto offset : {std::size_t{30}, 2 * mebibyte, header.size() - 1, header.size()}) {
+        disk.change_byte("/a.gguf", offset);
+        CHECK(identity(disk, "/a.gguf") != before);
+        disk.change_byte("/a.gguf", offset);
+    }
+    CHECK(identity(disk, "/a.gguf") == before);
 }
 
 TEST_CASE("a small model is read whole") {
     virtual_disk disk;
-    const auto size = GENERATE(std::size_t{1}, std::size_t{5000}, mebibyte, mebibyte + 200'000);
+    const auto size = GENERATE(std::size_t{1}, std::size_t{5000}, mebibyte, 16 * mebibyte);
     disk.put("/a.gguf", varied_bytes(size));
     const auto before = identity(disk, "/a.gguf");
     for (const auto offset : {std::size_t{0}, size / 2, size - 1}) {
@@ -94,7 +122,8 @@ TEST_CASE("a large model costs little more than a MiB to identify") {
     disk.put("/a.gguf", varied_bytes(20 * mebibyte));
     disk.fail_at_step(0, {});
     identity(disk, "/a.gguf");
-    CHECK(disk.steps() == 1 + 1 + 64); // its size, the beginning, the blocks
+    // Its size, twice; whether it is a GGUF; the beginning; the blocks.
+    CHECK(disk.steps() == 2 + 1 + 1 + 64);
 }
 
 TEST_CASE("every shard counts, whichever of them is named") {
@@ -114,6 +143,17 @@ TEST_CASE("every shard counts, whichever of them is named") {
     CHECK(identity(disk, names[0]) == before);
 }
 
+TEST_CASE("a model whose header says that it is one file is one, whatever its name looks like") {
+    virtual_disk disk;
+    const auto alone = gguf_file({}, {gguf_tensor("t", {1})});
+    disk.put("/m/big-00001-of-00002.gguf", alone);
+    disk.put("/m/plain.gguf", alone);
+    CHECK(identity(disk, "/m/big-00001-of-00002.gguf") == identity(disk, "/m/plain.gguf"));
+    // One that says that there are more needs them.
+    disk.put("/m/big-00001-of-00002.gguf", gguf_file({gguf_entry("split.count", gguf_u16(2))}, {}));
+    CHECK(identify_model(disk, "/m/big-00001-of-00002.gguf").has_error());
+}
+
 TEST_CASE("a shard that is missing is an error") {
     virtual_disk disk;
     disk.put("/m/big-00001-of-00002.gguf", "one");
@@ -124,8 +164,8 @@ TEST_CASE("a shard that is missing is an error") {
 
 TEST_CASE("a read that fails is an error") {
     virtual_disk disk;
-    disk.put("/a.gguf", varied_bytes(2 * mebibyte));
-    const auto failing = GENERATE(1U, 2U, 3U, 66U);
+    disk.put("/a.gguf", varied_bytes(17 * mebibyte));
+    const auto failing = GENERATE(1U, 2U, 3U, 4U, 5U, 68U);
     disk.fail_at_step(failing, boost::system::errc::make_error_code(boost::system::errc::io_error));
     CHECK(identify_model(disk, "/a.gguf").has_error());
 }

@@ -47,9 +47,16 @@ TEST_CASE("an answer that is something else is a failure, never a crash") {
         CHECK_FALSE(read_properties(body));
         CHECK_FALSE(read_saved(body));
         CHECK_FALSE(read_restored(body));
+        CHECK_FALSE(read_generated(body));
     }
     CHECK_FALSE(read_slots("[{\"id\":\"zero\"}]"));
     CHECK_FALSE(read_slots("[1]"));
+}
+
+TEST_CASE("only a generated token says that the child works") {
+    CHECK(read_generated(R"({"content":" with","tokens_predicted":1})"));
+    CHECK_FALSE(read_generated(R"({"content":"","tokens_predicted":0})"));
+    CHECK_FALSE(read_generated(R"({"content":"x"})"));
 }
 
 TEST_CASE("the reason of an error is its message, or what there is") {

@@ -325,6 +325,33 @@ TEST_CASE("server_args: what changes the meaning of a saved slot") {
     CHECK(args.passed_on == test.given);
 }
 
+TEST_CASE("server_args: the files that change the meaning of a saved slot") {
+    struct line {
+        arguments given;
+        std::vector<llama::state_file> files;
+    };
+    const line test = GENERATE(
+        line{{"-m", "a.gguf"}, {}},
+        line{
+            {"--lora", "a", "--lora", "b,c"},
+            {{"lora", "a", ""}, {"lora", "b", ""}, {"lora", "c", ""}}},
+        line{
+            {"--lora-scaled", "a:0.50,d/b:2", "--lora", "e:1"},
+            {{"lora", "e:1", ""}, {"lora-scaled", "a", "0.5"}, {"lora-scaled", "d/b", "2"}}},
+        line{{"--lora-scaled", "a", "0.5"}, {{"lora-scaled", "a", "0.5"}}},
+        line{
+            {"--control-vector", "v", "--control-vector-scaled", "w:-1"},
+            {{"control-vector", "v", ""}, {"control-vector-scaled", "w", "-1"}}},
+        line{{"-mm", "p,1.gguf"}, {{"mmproj", "p,1.gguf", ""}}},
+        line{{"-md", "old.gguf", "-md", "d.gguf"}, {{"spec-draft-model", "d.gguf", ""}}},
+        line{{"-hfd", "o/r", "-mmu", "http://x/y"}, {}});
+    CAPTURE(test.given);
+    CHECK(read(test.given).state_files == test.files);
+    CHECK(
+        read({}, {{"LLAMA_ARG_MODEL_DRAFT", "d"}}).state_files ==
+        std::vector<llama::state_file>{{"spec-draft-model", "d", ""}});
+}
+
 TEST_CASE("server_args: what changes the meaning of a saved slot, from the environment") {
     const environment_map environment{
         {"LLAMA_ARG_FLASH_ATTN", "enabled"},  {"LLAMA_ARG_SWA_FULL", "on"},

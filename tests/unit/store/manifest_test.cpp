@@ -18,6 +18,7 @@ manifest example() {
     what.id = "0123456789abcdef";
     what.signature.parts = {{"build", "b11669-Debian"}, {"streams", "1"}};
     what.model_name = "Modèle \"x\" / 7B";
+    what.model_path = "/models/modèle 7B.gguf";
     what.tokens = 1507;
     what.bytes = 3110548;
     what.state_version = 4;
@@ -26,6 +27,8 @@ manifest example() {
     what.uses = 3;
     what.reason = "stop";
     what.slot = 2;
+    what.pinned = true;
+    what.quarantine = "its checksum differs";
     what.checksum = "00112233445566778899aabbccddeeff";
     what.synced = true;
     what.boot_id = "4a6f8e1c";
@@ -53,6 +56,7 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.id == written.id);
     CHECK(read.signature == written.signature);
     CHECK(read.model_name == written.model_name);
+    CHECK(read.model_path == written.model_path);
     CHECK(read.tokens == written.tokens);
     CHECK(read.bytes == written.bytes);
     CHECK(read.state_version == written.state_version);
@@ -62,6 +66,8 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.reason == written.reason);
     CHECK(read.slot == written.slot);
     CHECK(read.checksum == written.checksum);
+    CHECK(read.pinned == written.pinned);
+    CHECK(read.quarantine == written.quarantine);
     CHECK(read.synced);
     CHECK(read.boot_id == written.boot_id);
     CHECK(read.supersedes == written.supersedes);
@@ -115,7 +121,7 @@ TEST_CASE("a later format is refused with a sentence, an impossible one too") {
 
 TEST_CASE("every field has to be there") {
     const auto whole = json::parse(write_manifest(example()));
-    CHECK(whole.size() == 16);
+    CHECK(whole.size() == 19);
     for (const auto& [name, value] : whole.items()) {
         auto lacking = whole;
         lacking.erase(name);
@@ -149,6 +155,7 @@ TEST_CASE("types and ranges are checked") {
     problem_with("boot_id", nullptr);
     problem_with("reason", json::array());
     problem_with("model_name", 7);
+    problem_with("model_path", nullptr);
     problem_with("signature", json::array({"a"}));
     problem_with("signature", {{"streams", 1}});
     problem_with("supersedes", "fedcba9876543210");

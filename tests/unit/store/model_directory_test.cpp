@@ -215,7 +215,7 @@ TEST_CASE("a durable snapshot is trusted after a restart of the machine") {
 
     auto what = manifest_in(disk, id);
     CHECK(what.synced);
-    CHECK(what.checksum == *disk.checksum(state));
+    CHECK(what.checksum == *disk.checksum(state, nullptr));
     what.boot_id = "another boot";
     put_manifest(disk, what);
     disk.lose_unsynced_data();
@@ -281,7 +281,7 @@ TEST_CASE("a restore is noted and keeps what it does not know") {
     const auto directory = open_store(disk);
     const auto id = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
     auto text = disk.content(store_path / (id + ".json"));
-    text.insert(text.find('{') + 1, R"("pinned":true,)");
+    text.insert(text.find('{') + 1, R"("colour":"red",)");
     disk.put(store_path / (id + ".json"), text);
     REQUIRE_FALSE(directory->note_restored(id, at(2000)));
     REQUIRE_FALSE(directory->note_restored(id, at(3000)));
@@ -289,7 +289,7 @@ TEST_CASE("a restore is noted and keeps what it does not know") {
     CHECK(what.uses == 2);
     CHECK(what.last_used == at(3000));
     CHECK(what.created == at(1000));
-    CHECK(what.unknown_fields == R"({"pinned":true})");
+    CHECK(what.unknown_fields == R"({"colour":"red"})");
 }
 
 TEST_CASE("what is not there cannot be noted or made durable, but can be removed") {

@@ -110,6 +110,7 @@ TEST_CASE("a save becomes a snapshot") {
     CHECK(read.slot == 1);
     CHECK(read.signature == save.signature);
     CHECK(read.model_name == "tiny");
+    CHECK(read.model_path == "/models/tiny.gguf");
     CHECK(read.checksum.empty());
     CHECK_FALSE(read.synced);
 }

@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 
+using hibernate::store::compatible;
 using hibernate::store::explain_difference;
 using hibernate::store::signature;
 
@@ -31,4 +32,31 @@ TEST_CASE("a difference is explained part by part") {
         explain_difference(saved, {{{"build", "b1"}, {"lora", "a1b2"}, {"streams", "1"}}}) ==
         "cache-type-k f16, now default; lora default, now a1b2");
     CHECK(explain_difference({{{"x", ""}}}, {}) == "x \"\", now default");
+}
+
+TEST_CASE("every part has to be equal, but for those that nobody asks for") {
+    const signature saved{{{"build", "b1"}, {"model", "m"}, {"state-version", "4"}}};
+    CHECK(compatible(saved, saved));
+    CHECK(compatible(saved, {{{"build", "b1"}, {"model", "m"}}}));
+    CHECK(compatible(saved, {{{"model", "m"}, {"state-version", "4"}}}));
+    CHECK_FALSE(compatible(saved, {{{"build", "b2"}, {"model", "m"}}}));
+    CHECK_FALSE(compatible(saved, {{{"model", "m"}, {"state-version", "5"}}}));
+    CHECK_FALSE(compatible(saved, {{{"build", "b1"}, {"model", "other"}}}));
+    CHECK_FALSE(compatible(saved, {{{"build", "b1"}, {"model", "m"}, {"lora", "a"}}}));
+    CHECK_FALSE(compatible(saved, {{{"build", "b1"}}}));
+    // Whoever asks for the build does not take a snapshot that does not say it.
+    CHECK_FALSE(compatible({{{"model", "m"}}}, {{{"build", "b1"}, {"model", "m"}}}));
+    CHECK(explain_difference(saved, {{{"model", "m"}}}).empty());
+    CHECK_FALSE(compatible({{{"lora", ""}}}, {}));
+}
+
+TEST_CASE("of content hashes the first digits are told") {
+    const std::string one(32, 'a'), two = std::string(31, 'b') + "1";
+    CHECK(
+        explain_difference({{{"lora", one + ":0.5"}}}, {{{"lora", one + "," + two}}}) ==
+        "lora aaaaaaaa:0.5, now aaaaaaaa,bbbbbbbb");
+    CHECK(explain_difference({{{"build", "deadbeef1"}}}, {}).empty());
+    CHECK(
+        explain_difference({{{"x", "deadbeef1"}}}, {{{"x", std::string(33, 'c')}}}) ==
+        "x deadbeef1, now " + std::string(33, 'c'));
 }

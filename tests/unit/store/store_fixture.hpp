@@ -46,6 +46,7 @@ inline store::staged_save stage(
     save.reason = "idle";
     save.signature = some_signature(std::move(build));
     save.model_name = "tiny";
+    save.model_path = "/models/tiny.gguf";
     disk.put(store_path / save.staging_name, content);
     return save;
 }

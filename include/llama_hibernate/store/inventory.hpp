@@ -1,0 +1,57 @@
+#pragma once
+// Everything under the store's root, with its size: what the bound holds over, what `store ls`
+// shows, and what eviction chooses from. Reading it changes nothing and takes no lock.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/store/manifest.hpp"
+
+namespace hibernate::store {
+
+struct stored_item {
+    enum class kind {
+        snapshot,    ///< <id>.kv and <id>.json, and the manifest can be read
+        quarantined, ///< the same, with a manifest that says why it is not to be used
+        broken,      ///< the pair, but it can never be restored: no usable manifest, a file of
+                     ///< another size, or data that a reboot may have lost
+        leftover, ///< a staging file, or one half of a pair: remains of a kill, or a save under way
+        foreign,  ///< whatever does not bear our names; counted, never removed
+    };
+    kind what = kind::foreign;
+    std::string directory; ///< the model directory's name; empty: in the root itself
+    std::string id;        ///< of snapshot, quarantined and broken; else empty
+    /// In the directory, in the order in which they are to be removed; of what is foreign the one
+    /// name, which may be a directory's.
+    std::vector<std::string> file_names;
+    std::uint64_t bytes = 0; ///< of all these files, and of all in a foreign directory
+    std::optional<store::manifest> manifest;
+    std::string problem; ///< of quarantined and broken: one clause for people
+};
+
+struct inventory {
+    std::vector<stored_item> items; ///< directories and what is in each, by name
+    std::uint64_t bytes = 0;        ///< of all items
+    /// Of the file system that the root is on; nothing if it does not say.
+    std::optional<std::uint64_t> free_bytes;
+};
+
+/// Reads the root and each model directory in it; links are counted, not followed. What cannot be
+/// read is left out. An absent root is an empty inventory. The locks of model directories are no
+/// items. Of foreign directories the first 100,000 entries are counted, in case that the root is
+/// in the midst of somebody's files.
+inventory take_inventory(disk& disk, const std::filesystem::path& root);
+
+/// The bytes of all that is under the root, as an inventory counts them, without reading a file:
+/// quick.
+std::uint64_t measure(disk& disk, const std::filesystem::path& root);
+
+/// Whether a directory in the root can be ours: "<model>-<8 hex digits>". Others are foreign.
+bool is_directory_name(std::string_view name);
+
+} // namespace hibernate::store

@@ -1,0 +1,221 @@
+#include "llama_hibernate/store/inventory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "snapshot_files.hpp"
+
+namespace hibernate::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t id_digits = 16;
+constexpr unsigned max_foreign_entries = 100'000;
+constexpr int max_foreign_depth = 32;
+
+std::vector<file_entry> list_sorted(disk& disk, const fs::path& directory) {
+    auto entries = disk.list(directory);
+    if (!entries) {
+        return {};
+    }
+    std::sort(entries->begin(), entries->end(), [](const auto& a, const auto& b) {
+        return a.name < b.name;
+    });
+    return std::move(*entries);
+}
+
+/// Adds up what lies in foreign directories, up to a number of entries for all of them together.
+class foreign_sizes {
+public:
+    explicit foreign_sizes(disk& disk) : disk_(disk) {}
+
+    std::uint64_t of(const fs::path& parent, const file_entry& entry, int depth = 0) {
+        if (!entry.directory) {
+            return entry.bytes;
+        }
+        std::uint64_t bytes = 0;
+        if (left_ == 0 || depth == max_foreign_depth) {
+            return bytes;
+        }
+        const auto path = parent / entry.name;
+        for (const auto& below : list_sorted(disk_, path)) {
+            if (left_ == 0) {
+                break;
+            }
+            --left_;
+            bytes += of(path, below, depth + 1);
+        }
+        return bytes;
+    }
+
+private:
+    disk& disk_;
+    unsigned left_ = max_foreign_entries;
+};
+
+/// The entries of one directory that bear the same id.
+struct id_files {
+    const file_entry* state = nullptr;
+    const file_entry* manifest = nullptr;
+    const file_entry* unfinished = nullptr; ///< a manifest that was being written
+};
+
+class inventory_taker {
+public:
+    inventory_taker(disk& disk, fs::path root)
+        : disk_(disk), root_(std::move(root)), foreign_sizes_(disk), boot_(boot_id()) {}
+
+    inventory take() {
+        for (const auto& entry : list_sorted(disk_, root_)) {
+            if (entry.directory && is_directory_name(entry.name)) {
+                take_directory(entry.name);
+            } else {
+                add_foreign({}, entry);
+            }
+        }
+        for (const auto& item : found_.items) {
+            found_.bytes += item.bytes;
+        }
+        if (const auto free = disk_.free_space(root_)) {
+            found_.free_bytes = *free;
+        }
+        return std::move(found_);
+    }
+
+private:
+    void take_directory(const std::string& name) {
+        const auto entries = list_sorted(disk_, root_ / name);
+        std::map<std::string, id_files> by_id;
+        for (const auto& entry : entries) {
+            auto* place = entry.regular ? place_of(entry.name, by_id) : nullptr;
+            if (place != nullptr) {
+                *place = &entry;
+            } else if (entry.regular && is_staging_name(entry.name)) {
+                add_leftover(name, entry);
+            } else if (!entry.regular || entry.name != lock_name) {
+                add_foreign(name, entry);
+            }
+        }
+        for (const auto& [id, files] : by_id) {
+            take_files(name, id, files);
+        }
+    }
+
+    static const file_entry**
+    place_of(const std::string& name, std::map<std::string, id_files>& by_id) {
+        const bool state = is_snapshot_name(name, state_extension);
+        const bool manifest = is_snapshot_name(name, manifest_extension);
+        if (!state && !manifest && !is_snapshot_name(name, unfinished_extension)) {
+            return nullptr;
+        }
+        auto& files = by_id[name.substr(0, id_digits)];
+        return state ? &files.state : manifest ? &files.manifest : &files.unfinished;
+    }
+
+    void take_files(const std::string& directory, const std::string& id, const id_files& files) {
+        if (files.unfinished != nullptr) {
+            add_leftover(directory, *files.unfinished);
+        }
+        if (files.state == nullptr || files.manifest == nullptr) {
+            for (const auto* half : {files.manifest, files.state}) {
+                if (half != nullptr) {
+                    add_leftover(directory, *half);
+                }
+            }
+            return;
+        }
+        stored_item item;
+        item.what = stored_item::kind::snapshot;
+        item.directory = directory;
+        item.id = id;
+        // The manifest first: half of a pair that is left by a kill is then no snapshot.
+        item.file_names = {files.manifest->name, files.state->name};
+        item.bytes = files.manifest->bytes + files.state->bytes;
+        auto reading = load_manifest(disk_, root_ / directory, id);
+        item.manifest = std::move(reading.value);
+        item.problem = std::move(reading.problem);
+        if (item.manifest) {
+            item.problem = what_is_wrong(*item.manifest, files.state->bytes);
+        }
+        if (!item.problem.empty()) {
+            item.what = stored_item::kind::broken;
+        } else if (!item.manifest->quarantine.empty()) {
+            item.what = stored_item::kind::quarantined;
+            item.problem = item.manifest->quarantine;
+        }
+        found_.items.push_back(std::move(item));
+    }
+
+    std::string what_is_wrong(const manifest& saved, std::uint64_t bytes) const {
+        if (bytes != saved.bytes) {
+            return fmt::format(
+                "its state file has {} bytes, but {} were saved", bytes, saved.bytes);
+        }
+        if (!saved.synced && (boot_.empty() || saved.boot_id != boot_)) {
+            return "the machine restarted before it was synced to the disk";
+        }
+        return {};
+    }
+
+    void add_leftover(const std::string& directory, const file_entry& entry) {
+        stored_item item;
+        item.what = stored_item::kind::leftover;
+        item.directory = directory;
+        item.file_names = {entry.name};
+        item.bytes = entry.bytes;
+        found_.items.push_back(std::move(item));
+    }
+
+    void add_foreign(const std::string& directory, const file_entry& entry) {
+        stored_item item;
+        item.what = stored_item::kind::foreign;
+        item.directory = directory;
+        item.file_names = {entry.name};
+        item.bytes = foreign_sizes_.of(root_ / directory, entry);
+        found_.items.push_back(std::move(item));
+    }
+
+    disk& disk_;
+    fs::path root_;
+    foreign_sizes foreign_sizes_;
+    std::string boot_;
+    inventory found_;
+};
+
+} // namespace
+
+inventory take_inventory(disk& disk, const fs::path& root) {
+    return inventory_taker(disk, root).take();
+}
+
+std::uint64_t measure(disk& disk, const fs::path& root) {
+    foreign_sizes foreign(disk);
+    std::uint64_t bytes = 0;
+    for (const auto& entry : list_sorted(disk, root)) {
+        if (!entry.directory || !is_directory_name(entry.name)) {
+            bytes += foreign.of(root, entry);
+            continue;
+        }
+        for (const auto& inner : list_sorted(disk, root / entry.name)) {
+            bytes += foreign.of(root / entry.name, inner);
+        }
+    }
+    return bytes;
+}
+
+bool is_directory_name(std::string_view name) {
+    constexpr std::size_t hash_digits = 8;
+    if (name.size() < hash_digits + 2) {
+        return false;
+    }
+    const auto hash = name.substr(name.size() - hash_digits);
+    return name[name.size() - hash_digits - 1] == '-' &&
+           hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+} // namespace hibernate::store

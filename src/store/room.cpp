@@ -1,0 +1,239 @@
+#include "llama_hibernate/store/room.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/store/size_estimate.hpp"
+#include "snapshot_files.hpp"
+
+namespace hibernate::store {
+
+namespace fs = std::filesystem;
+namespace errc = boost::system::errc;
+
+namespace {
+
+struct amount {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+};
+
+amount count_foreign(const inventory& stored) {
+    amount found;
+    for (const auto& item : stored.items) {
+        if (item.what == stored_item::kind::foreign) {
+            ++found.count;
+            found.bytes += item.bytes;
+        }
+    }
+    return found;
+}
+
+bool says_gone(const error_code& failure) {
+    return failure == errc::no_such_file_or_directory || failure == errc::not_a_directory;
+}
+
+/// "snapshot 0123456789abcdef (tiny, 1507 tokens, 2.97 MiB)", or the path of a file.
+std::string describe_item(const fs::path& root, const stored_item& item) {
+    if (item.manifest) {
+        return fmt::format(
+            "snapshot {} ({}, {} tokens, {})", item.id, item.manifest->model_name,
+            item.manifest->tokens, format_bytes(item.bytes));
+    }
+    return fmt::format(
+        "{} ({})", (root / item.directory / item.file_names.back()).string(),
+        format_bytes(item.bytes));
+}
+
+} // namespace
+
+room_keeper::room_keeper(disk& disk, fs::path root, std::string directory, disk_bound bound)
+    : disk_(disk), root_(std::move(root)), directory_(std::move(directory)), bound_(bound) {}
+
+void room_keeper::tidy(const present& now) {
+    auto stored = take_inventory(disk_, root_);
+    if (const auto foreign = count_foreign(stored); foreign.count != 0) {
+        log::info(
+            "{} files and folders ({}) in {} are not ours; they count towards its bound of {}",
+            foreign.count, format_bytes(foreign.bytes), root_.string(),
+            format_bytes(bound_.max_disk));
+    }
+    auto question = question_for(now);
+    if (make_room(stored, question)) {
+        return;
+    }
+    question.in_use.clear();
+    if (!make_room(stored, question)) {
+        log::warning("the store stays over its bound: {}", describe(stored));
+    }
+}
+
+room_keeper::answer
+room_keeper::before_save(const present& now, std::optional<std::uint64_t> tokens) {
+    auto stored = take_inventory(disk_, root_);
+    answer result;
+    result.estimate = estimate_size(stored, directory_, now.signature, tokens);
+    auto question = question_for(now);
+    question.saving = true;
+    question.needed = result.estimate.value_or(0);
+    result.enough = make_room(stored, question);
+    if (!result.enough) {
+        result.problem = fmt::format(
+            "there is no room for {}: {}",
+            result.estimate ? fmt::format("the {} that it may take", format_bytes(*result.estimate))
+                            : "more",
+            describe(stored));
+    }
+    return result;
+}
+
+room_keeper::answer room_keeper::after_save(const present& now, const std::string& id) {
+    answer result;
+    auto question = question_for(now);
+    question.saving = true;
+    question.in_use.insert(id);
+
+    inventory sizes;
+    sizes.bytes = measure(disk_, root_);
+    if (const auto free = disk_.free_space(root_)) {
+        sizes.free_bytes = *free;
+    }
+    result.enough = has_room(sizes, question);
+    if (result.enough) {
+        return result;
+    }
+    auto stored = take_inventory(disk_, root_);
+    result.enough = make_room(stored, question);
+    if (!result.enough) {
+        result.problem =
+            fmt::format("it was larger than expected and is taken back: {}", describe(stored));
+        if (const auto failed = remove_snapshot(disk_, root_ / directory_, id)) {
+            log::error("snapshot {} could not be removed: {}", id, failed.message());
+        }
+    }
+    return result;
+}
+
+std::string room_keeper::find_trouble(std::optional<std::uint64_t> estimate) {
+    const auto path = root_ / directory_;
+    if (const auto failed = disk_.check_writable(path)) {
+        return fmt::format("{}: {}", path.string(), failed.message());
+    }
+    constexpr std::uint64_t hardly_any = std::uint64_t{1024} * 1024;
+    const auto free = disk_.free_space(path);
+    if (free && *free < std::max(estimate.value_or(0), hardly_any)) {
+        return fmt::format("{} are free on its disk", format_bytes(*free));
+    }
+    return {};
+}
+
+eviction_question room_keeper::question_for(const present& now) const {
+    eviction_question question;
+    question.bound = bound_;
+    question.directory = directory_;
+    question.signature = now.signature;
+    question.in_use = now.in_use;
+    return question;
+}
+
+bool room_keeper::make_room(inventory& stored, eviction_question& question) {
+    if (has_room(stored, question)) {
+        return true;
+    }
+    // What was seen without the locks may have been changed since by those who held them.
+    const auto locks = lock_directories(stored);
+    for (;;) {
+        stored = take_inventory(disk_, root_);
+        for (const auto& item : stored.items) {
+            if (item.directory != directory_ && !locks.contains(item.directory)) {
+                question.closed_directories.insert(item.directory);
+            }
+        }
+        question.missing_models = find_missing_models(stored);
+        const auto plan = plan_eviction(stored, question);
+        if (!plan.enough) {
+            return false;
+        }
+        if (remove_victims(stored, plan, question)) {
+            return true;
+        }
+    }
+}
+
+/// False if one could not be removed; its directory is closed then, so there is an end to it.
+bool room_keeper::remove_victims(
+    const inventory& stored, const eviction_plan& plan, eviction_question& question) {
+    for (const auto& [index, reason] : plan.victims) {
+        const auto& item = stored.items[index];
+        const auto what = describe_item(root_, item);
+        if (const auto failed = remove(item)) {
+            log::warning("cannot remove {} to make room: {}", what, failed.message());
+            question.closed_directories.insert(item.directory);
+            return false;
+        }
+        log::info("removed {} to make room: {}", what, reason);
+    }
+    return true;
+}
+
+error_code room_keeper::remove(const stored_item& item) {
+    for (const auto& name : item.file_names) {
+        if (const auto failed = disk_.remove(root_ / item.directory / name)) {
+            return failed;
+        }
+    }
+    return {};
+}
+
+room_keeper::lock_map room_keeper::lock_directories(const inventory& stored) {
+    lock_map locks;
+    for (const auto& item : stored.items) {
+        const bool theirs = !item.directory.empty() && item.directory != directory_;
+        if (!theirs || locks.contains(item.directory)) {
+            continue;
+        }
+        auto lock = disk_.try_lock(root_ / item.directory / lock_name);
+        if (lock && *lock) {
+            locks[item.directory] = std::move(*lock);
+        }
+    }
+    return locks;
+}
+
+std::set<std::string> room_keeper::find_missing_models(const inventory& stored) {
+    std::set<std::string> asked;
+    std::set<std::string> missing;
+    for (const auto& item : stored.items) {
+        if (!item.manifest || item.manifest->model_path.empty() ||
+            !asked.insert(item.manifest->model_path).second) {
+            continue;
+        }
+        const auto& path = item.manifest->model_path;
+        // Our disk follows no link; what is one is there.
+        if (const auto size = disk_.size(path); !size && says_gone(size.error())) {
+            missing.insert(path);
+        }
+    }
+    return missing;
+}
+
+std::string room_keeper::describe(const inventory& stored) const {
+    auto text = fmt::format(
+        "{} holds {} of at most {}", root_.string(), format_bytes(stored.bytes),
+        format_bytes(bound_.max_disk));
+    if (const auto foreign = count_foreign(stored); foreign.bytes != 0) {
+        text += fmt::format(" ({} of it not ours)", format_bytes(foreign.bytes));
+    }
+    if (stored.free_bytes) {
+        text += fmt::format(
+            ", and {} are free on its disk, of which {} have to stay",
+            format_bytes(*stored.free_bytes), format_bytes(bound_.min_free));
+    }
+    return text;
+}
+
+} // namespace hibernate::store

@@ -1,0 +1,84 @@
+// Which snapshot takes the place of one that cannot be restored, and what fits beside what.
+
+#include "catch.hpp"
+#include "llama_hibernate/keeper/restore_plan.hpp"
+
+using namespace hibernate;
+using namespace hibernate::keeper;
+
+namespace {
+
+const store::signature now_signature{{{"model", "abc"}, {"build", "b1"}}};
+
+store::snapshot snapshot(const std::string& id, std::uint64_t tokens, int saved_at, int slot = 0) {
+    store::snapshot result;
+    result.manifest.id = id;
+    result.manifest.signature = now_signature;
+    result.manifest.tokens = tokens;
+    result.manifest.bytes = tokens * 1024;
+    result.manifest.created = store::wall_time{} + std::chrono::milliseconds(saved_at);
+    result.manifest.slot = slot;
+    return result;
+}
+
+std::string steps_of(const restore_plan& plan) {
+    std::string text;
+    for (const auto& step : plan.steps) {
+        text += step.snapshot.manifest.id + "->" + std::to_string(step.slot) + " ";
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("the most recent snapshot without a slot takes the place of one that is unfit") {
+    auto foreign = snapshot("foreign", 10, 8);
+    foreign.manifest.signature.parts["build"] = "b0";
+    auto plan = plan_restore(
+        {snapshot("oldest", 1, 1), snapshot("old", 100, 2), snapshot("new", 50, 9, 1), foreign,
+         snapshot("too long", 1001, 7)},
+        now_signature, {1, 1000});
+    REQUIRE(steps_of(plan) == "new->0 ");
+    const auto unfit = plan.steps[0];
+
+    auto step = take_spare(plan, unfit);
+    REQUIRE(step);
+    CHECK(step->snapshot.manifest.id == "old");
+    CHECK(step->slot == 0);
+    step = take_spare(plan, unfit);
+    REQUIRE(step);
+    CHECK(step->snapshot.manifest.id == "oldest");
+    CHECK_FALSE(take_spare(plan, unfit));
+}
+
+TEST_CASE("slots that share their cells take no more than these together") {
+    const std::vector<store::snapshot> all{
+        snapshot("a", 600, 9, 0), snapshot("b", 500, 8, 1), snapshot("c", 400, 7, 2)};
+    SECTION("shared") {
+        auto plan = plan_restore(all, now_signature, {4, 1000, true});
+        CHECK(steps_of(plan) == "a->0 c->2 ");
+        REQUIRE(plan.skipped.size() == 1);
+        CHECK(plan.skipped[0].id == "b");
+        CHECK(describe_skipped(plan).find("share") != std::string::npos);
+        // The room of the one that was to go there, and no more.
+        CHECK_FALSE(take_spare(plan, plan.steps[1]));
+        const auto step = take_spare(plan, plan.steps[0]);
+        REQUIRE(step);
+        CHECK(step->snapshot.manifest.id == "b");
+    }
+    SECTION("each with cells of its own") {
+        CHECK(plan_restore(all, now_signature, {4, 1000}).steps.size() == 3);
+    }
+    SECTION("nobody knows how many") {
+        CHECK(plan_restore(all, now_signature, {4, 0, true}).steps.size() == 3);
+    }
+}
+
+TEST_CASE("the latest is read ahead first, whatever it is for") {
+    auto foreign = snapshot("foreign", 10, 5);
+    foreign.manifest.signature.parts["build"] = "b0";
+    CHECK(
+        read_ahead_order({snapshot("old", 9, 1), snapshot("new", 1, 9), foreign}) ==
+        std::vector<std::string>{"new", "foreign", "old"});
+    CHECK(read_ahead_order({}).empty());
+}
