@@ -2,7 +2,9 @@
 #include <cstdlib>
 #include <exception>
 #include <fcntl.h>
+#include <iostream>
 #include <string>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <vector>
 
@@ -11,8 +13,10 @@
 #include "llama_hibernate/app/daemon.hpp"
 #include "llama_hibernate/app/find_server.hpp"
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/commands/store_command.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/process/child.hpp"
 
@@ -55,6 +59,23 @@ void open_missing_streams() {
     }
 }
 
+/// Of the terminal that stderr is; 0 if it is none.
+std::size_t terminal_columns() {
+    if (isatty(STDERR_FILENO) == 0) {
+        return 0;
+    }
+    winsize size{};
+    constexpr std::size_t usual = 80;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : usual;
+}
+
+int look_after_store(const app::options& options) {
+    const auto disk = make_real_disk();
+    return commands::run_store_command(
+        options.store_arguments, {options.root, options.max_disk}, *disk,
+        {std::cout, std::cerr, terminal_columns()});
+}
+
 int run(const std::vector<std::string>& arguments) {
     const auto environment = read_environment();
     const auto options = app::read_options(arguments, environment);
@@ -69,6 +90,10 @@ int run(const std::vector<std::string>& arguments) {
     log::set_level(options.log_level);
     for (const auto& remark : options.remarks) {
         log::warning("{}", remark);
+    }
+
+    if (options.mode == app::mode::store) {
+        return look_after_store(options);
     }
 
     const auto server_args = llama::read_server_args(options.server_arguments, environment);

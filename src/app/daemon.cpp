@@ -90,6 +90,20 @@ bool is_crash(const process::exit_report& report) {
     }
 }
 
+/// Whether it died of what it did, and nobody killed it.
+bool is_fault(const process::exit_report& report) {
+    switch (report.signal) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 std::string describe(const process::exit_report& report) {
     return report.signal != 0
                ? fmt::format(
@@ -333,6 +347,9 @@ asio::awaitable<void> daemon::live_child() {
         abandon_ = true;
         co_await keeping_.blame_last_restore();
     }
+    if (phase_of_death == keeper::phase::ready && is_fault(report)) {
+        co_await keeping_.suspect_restored(hooks_.answered_posts() != answered_before_);
+    }
     const auto up_time = std::chrono::duration_cast<milliseconds>(clock::now() - life_started);
     dispatch({event::kind::child_exited, report.shell_status(), up_time});
 }
@@ -402,6 +419,7 @@ asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
             "ready in {}: {}",
             format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
             outcome.summary);
+        answered_before_ = hooks_.answered_posts();
         keeping_.tidy();
     }
 }

@@ -9,8 +9,10 @@
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/io_priority.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/memory.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/keeper/crash_blame.hpp"
 
 namespace hibernate::app {
 
@@ -25,6 +27,9 @@ constexpr auto lock_pause = 50ms;
 constexpr auto props_pause = 25ms;
 // Without its facts nothing can be saved either, so this is no part of the restore budget.
 constexpr auto props_patience = 10s;
+// The model is read into the same memory, and is wanted first.
+constexpr std::uint64_t read_ahead_share = 4;
+constexpr std::uint64_t default_memory_bytes = std::uint64_t{4} << 30;
 
 /// What the model's folder is named after: its whole path, however the user wrote it, or the name
 /// of what is to be downloaded.
@@ -186,11 +191,13 @@ void keeping::check_snapshots() {
     const idle_io_priority idle;
     const auto start = clock::now();
     std::size_t sound = 0;
-    for (const auto& id : keeper::read_ahead_order(directory_->snapshots())) {
+    const auto goes_on = [this](std::uint64_t) { return !stop_reading_; };
+    const auto memory = available_memory().value_or(default_memory_bytes) / read_ahead_share;
+    for (const auto& id : keeper::read_ahead_order(directory_->snapshots(), memory)) {
         if (stop_reading_) {
             break;
         }
-        if (directory_->check(id, &stop_reading_) == store::soundness::sound) {
+        if (directory_->check(id, goes_on) == store::soundness::sound) {
             ++sound;
         }
     }
@@ -265,6 +272,26 @@ asio::awaitable<void> keeping::blame_last_restore() {
     co_await disk_thread_.run(work);
 }
 
+asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
+    if (!directory_ || in_use_.empty()) {
+        co_return;
+    }
+    const auto work = [this, answered_anything, ids = in_use_] {
+        for (const auto& id : ids) {
+            const auto crashes = directory_->note_crash(id);
+            if (keeper::condemns({ids.size(), crashes, answered_anything})) {
+                directory_->quarantine(
+                    id, fmt::format(
+                            "llama-server crashed after it was restored, {}",
+                            crashes < 2 ? "at its first request"
+                                        : fmt::format("{} times in a row", crashes)));
+            }
+        }
+        return true;
+    };
+    co_await disk_thread_.run(work);
+}
+
 void keeping::tidy() {
     offered_id_.clear();
     if (!directory_ || !facts_) {
@@ -293,6 +320,12 @@ asio::awaitable<void> keeping::save(
     if (!directory_ || !facts_) {
         co_return;
     }
+    const auto note = [this, survived = in_use_] {
+        for (const auto& id : survived) {
+            directory_->note_survival(id);
+        }
+    };
+    background_.start(note, [] {});
     slot_saver saver(*client, disk_thread_, *directory_, *room_, *facts_, in_use_);
     auto report = co_await saver.run(deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);

@@ -245,6 +245,11 @@ options read_options(
     command_line line = take_apart(without_run);
 
     options result;
+    if (!says_run && !line.rest.empty() && line.rest[0] == "store") {
+        result.mode = mode::store;
+        result.store_arguments.assign(line.rest.begin() + 1, line.rest.end());
+        line.rest.clear();
+    }
     if (const std::optional<mode> asked = asked_for(line.rest)) {
         result.mode = *asked;
         return result;

@@ -41,6 +41,7 @@ void request_hooks::after_response(const proxy::request_view& request, proxy::ou
     if (how != proxy::outcome::complete) {
         return;
     }
+    answered_posts_ += request.method == "POST" ? 1 : 0;
     if (const auto id = request.header(conversation_header)) {
         std::erase(open_streams_, *id);
     }

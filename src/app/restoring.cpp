@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <fmt/core.h>
 
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
@@ -86,12 +87,14 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
     if (watch_.abandoned()) {
         co_return step_outcome::over;
     }
+    if (result && result->tokens != manifest.tokens) {
+        const auto wrong = fmt::format(
+            "llama-server restored {} tokens of its {}", result->tokens, manifest.tokens);
+        co_await quarantine(manifest.id, wrong);
+        report_.child = co_await examine_child(step.slot, deadline);
+        co_return step_outcome::unfit;
+    }
     if (result) {
-        if (result->tokens != manifest.tokens) {
-            log::warning(
-                "snapshot {} has {} tokens, but llama-server restored {} into slot {}", manifest.id,
-                manifest.tokens, result->tokens, step.slot);
-        }
         report_.restored_ids.push_back(manifest.id);
         report_.tokens += result->tokens;
         log::info(
@@ -128,7 +131,8 @@ asio::awaitable<store::soundness> slot_restorer::check(std::string id, time_poin
             stop = true;
         }
     });
-    const auto work = [this, id] { return directory_.check(id, &stop_reading_); };
+    const auto goes_on = [this](std::uint64_t) { return !stop_reading_; };
+    const auto work = [this, id, goes_on] { return directory_.check(id, goes_on); };
     const auto found = co_await disk_.run(work);
     co_return found;
 }

@@ -42,7 +42,10 @@ public:
         }
     }
     descriptor(descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    descriptor& operator=(descriptor&&) = delete;
+    descriptor& operator=(descriptor&& other) noexcept {
+        std::swap(value_, other.value_);
+        return *this;
+    }
 
     explicit operator bool() const noexcept { return value_ >= 0; }
     int get() const noexcept { return value_; }
@@ -59,6 +62,10 @@ private:
 
 descriptor open_file(const fs::path& file, int flags) {
     return descriptor(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file));
+}
+
+descriptor open_directory(const fs::path& directory) {
+    return descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 io_result<ssize_t> read_some(int file, char* to, std::size_t size, off_t offset) {
@@ -261,10 +268,10 @@ public:
     error_code sync_file(const fs::path& file) override { return sync(open_file(file, O_RDONLY)); }
 
     error_code sync_directory(const fs::path& directory) override {
-        return sync(descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+        return sync(open_directory(directory));
     }
 
-    io_result<std::string> checksum(const fs::path& file, const std::atomic<bool>* stop) override {
+    io_result<std::string> checksum(const fs::path& file, const read_watch& watch) override {
         const auto source = open_file(file, O_RDONLY);
         if (!source) {
             return last_error();
@@ -272,7 +279,7 @@ public:
         hasher128 hash;
         std::vector<char> block(block_bytes);
         for (off_t offset = 0;;) {
-            if (stop != nullptr && *stop) {
+            if (watch && !watch(static_cast<std::uint64_t>(offset))) {
                 return make_error(boost::system::errc::operation_canceled);
             }
             const auto count = read_some(source.get(), block.data(), block.size(), offset);
@@ -289,6 +296,9 @@ public:
 
     io_result<std::unique_ptr<file_lock>> try_lock(const fs::path& file) override {
         auto target = open_file(file, O_RDWR | O_CREAT);
+        if (!target && errno == EISDIR) {
+            target = open_directory(file);
+        }
         if (!target) {
             return last_error();
         }

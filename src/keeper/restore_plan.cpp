@@ -105,11 +105,15 @@ std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& i
     return step;
 }
 
-std::vector<std::string> read_ahead_order(std::vector<store::snapshot> snapshots) {
+std::vector<std::string>
+read_ahead_order(std::vector<store::snapshot> snapshots, std::uint64_t max_bytes) {
     sort_by_age(snapshots);
     std::vector<std::string> ids;
-    ids.reserve(snapshots.size());
     for (const auto& one : snapshots) {
+        if (one.manifest.bytes > max_bytes) {
+            break;
+        }
+        max_bytes -= one.manifest.bytes;
         ids.push_back(one.manifest.id);
     }
     return ids;

@@ -1,6 +1,7 @@
 #include "llama_hibernate/store/eviction.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -24,22 +25,6 @@ struct candidate {
     }
 };
 
-/// Directory and id.
-using snapshot_key = std::pair<std::string, std::string>;
-
-/// The snapshots that another one, which can be restored, continues.
-std::set<snapshot_key> find_continued(const inventory& stored) {
-    std::set<snapshot_key> found;
-    for (const auto& item : stored.items) {
-        if (item.what == stored_item::kind::snapshot) {
-            for (const auto& old : item.manifest->supersedes) {
-                found.emplace(item.directory, old);
-            }
-        }
-    }
-    return found;
-}
-
 std::string reason_of(rank rank, const stored_item& item, const signature& now) {
     switch (rank) {
     case rank::leftover:
@@ -61,7 +46,7 @@ std::string reason_of(rank rank, const stored_item& item, const signature& now) 
 class planner {
 public:
     planner(const inventory& stored, const eviction_question& question)
-        : stored_(stored), question_(question), continued_(find_continued(stored)) {}
+        : stored_(stored), question_(question), continued_(find_successors(stored)) {}
 
     std::vector<candidate> candidates() const {
         std::vector<candidate> found;
@@ -107,7 +92,7 @@ private:
 
     const inventory& stored_;
     const eviction_question& question_;
-    std::set<snapshot_key> continued_;
+    std::map<snapshot_key, std::string> continued_;
 };
 
 /// Whether there is room once so many bytes are gone.
@@ -123,6 +108,36 @@ bool enough_without(std::uint64_t freed, const inventory& stored, const eviction
     return free >= bound.min_free && free - bound.min_free >= asked.needed;
 }
 
+bool nothing_for_sure(rank) {
+    return false;
+}
+bool is_useless(rank rank) {
+    return rank == rank::leftover || rank == rank::unusable;
+}
+
+/// for_sure tells which candidates go whether there is room or not; they are the first of all.
+eviction_plan make_plan(
+    const inventory& stored, const eviction_question& question, bool (*for_sure)(rank)) {
+    eviction_plan plan;
+    std::size_t sure = 0;
+    std::uint64_t freed = 0;
+    plan.enough = enough_without(freed, stored, question);
+    for (auto& next : planner(stored, question).candidates()) {
+        const bool goes = for_sure(next.rank);
+        if (plan.enough && !goes) {
+            break;
+        }
+        sure += goes ? 1 : 0;
+        freed += stored.items[next.item].bytes;
+        plan.victims.push_back({next.item, std::move(next.reason)});
+        plan.enough = enough_without(freed, stored, question);
+    }
+    if (!plan.enough) {
+        plan.victims.resize(sure);
+    }
+    return plan;
+}
+
 } // namespace
 
 bool has_room(const inventory& stored, const eviction_question& question) {
@@ -130,22 +145,11 @@ bool has_room(const inventory& stored, const eviction_question& question) {
 }
 
 eviction_plan plan_eviction(const inventory& stored, const eviction_question& question) {
-    eviction_plan plan;
-    plan.enough = has_room(stored, question);
-    if (plan.enough) {
-        return plan;
-    }
-    std::uint64_t freed = 0;
-    for (auto& next : planner(stored, question).candidates()) {
-        freed += stored.items[next.item].bytes;
-        plan.victims.push_back({next.item, std::move(next.reason)});
-        if (enough_without(freed, stored, question)) {
-            plan.enough = true;
-            return plan;
-        }
-    }
-    plan.victims.clear();
-    return plan;
+    return make_plan(stored, question, nothing_for_sure);
+}
+
+eviction_plan plan_collection(const inventory& stored, const eviction_question& question) {
+    return make_plan(stored, question, is_useless);
 }
 
 } // namespace hibernate::store

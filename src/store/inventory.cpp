@@ -193,6 +193,18 @@ inventory take_inventory(disk& disk, const fs::path& root) {
     return inventory_taker(disk, root).take();
 }
 
+std::map<snapshot_key, std::string> find_successors(const inventory& stored) {
+    std::map<snapshot_key, std::string> found;
+    for (const auto& item : stored.items) {
+        if (item.what == stored_item::kind::snapshot) {
+            for (const auto& old : item.manifest->supersedes) {
+                found.emplace(snapshot_key(item.directory, old), item.id);
+            }
+        }
+    }
+    return found;
+}
+
 std::uint64_t measure(disk& disk, const fs::path& root) {
     foreign_sizes foreign(disk);
     std::uint64_t bytes = 0;

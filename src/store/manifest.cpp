@@ -197,6 +197,7 @@ std::string write_manifest(const manifest& what) {
     object["boot_id"] = what.boot_id;
     object["pinned"] = what.pinned;
     object["quarantine"] = what.quarantine;
+    object["crashes"] = what.crashes;
     object["supersedes"] = what.supersedes;
     constexpr int indent = 2;
     // A name from a file system may be no UTF-8; that must not cost the snapshot.
@@ -238,6 +239,7 @@ manifest_reading read_manifest(std::string_view text) {
     value.boot_id = fields.text("boot_id");
     value.pinned = fields.flag("pinned");
     value.quarantine = fields.text("quarantine");
+    value.crashes = fields.number("crashes", 0, max_bytes);
     value.supersedes = fields.ids("supersedes");
     if (!fields.problem().empty()) {
         return refuse(fields.problem());

@@ -294,6 +294,8 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
         const auto whole = load_snapshot(disk_, path_, id);
         if (whole.manifest && llama::continues(*checked.head, whole.head)) {
             made.supersedes.push_back(id);
+            made.pinned = made.pinned || whole.manifest->pinned;
+            made.uses = std::max(made.uses, whole.manifest->uses);
         }
     }
 
@@ -319,7 +321,7 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
 error_code model_directory::make_durable(const std::string& id) {
     // Whole, because what it supersedes goes then: data that the machine lost must not be synced
     // and called safe.
-    auto saved = load_snapshot(disk_, path_, id);
+    const auto saved = load_snapshot(disk_, path_, id);
     if (!saved.manifest) {
         log::debug("snapshot {} cannot be made durable: {}", id, saved.problem);
         return make_error(boost::system::errc::no_such_file_or_directory);
@@ -336,10 +338,11 @@ error_code model_directory::make_durable(const std::string& id) {
     if (!checksum) {
         return checksum.error();
     }
-    saved.manifest->checksum = *checksum;
-    saved.manifest->synced = true;
-    if (const auto failed = disk_.replace(
-            file_of(path_, id, manifest_extension), write_manifest(*saved.manifest))) {
+    const auto say_so = [&checksum](manifest& changed) {
+        changed.checksum = *checksum;
+        changed.synced = true;
+    };
+    if (const auto failed = edit_manifest(disk_, path_, id, when_synced::now, say_so)) {
         return failed;
     }
     if (const auto failed = disk_.sync_directory(path_)) {
@@ -352,28 +355,10 @@ error_code model_directory::make_durable(const std::string& id) {
 }
 
 error_code model_directory::note_restored(const std::string& id, wall_time now) {
-    auto saved = load_manifest(disk_, path_, id);
-    if (!saved.value) {
-        return make_error(boost::system::errc::no_such_file_or_directory);
-    }
-    ++saved.value->uses;
-    saved.value->last_used = now;
-    return disk_.replace(file_of(path_, id, manifest_extension), write_manifest(*saved.value));
-}
-
-error_code model_directory::remove(const std::string& id) {
-    if (!is_snapshot_id(id)) {
-        return make_error(boost::system::errc::invalid_argument);
-    }
-    // First what it hides, which would be listed again.
-    if (const auto saved = load_snapshot(disk_, path_, id); saved.manifest) {
-        for (const auto& old : saved.manifest->supersedes) {
-            if (const auto failed = remove_snapshot(disk_, path_, old)) {
-                return failed;
-            }
-        }
-    }
-    return remove_snapshot(disk_, path_, id);
+    return edit_manifest(disk_, path_, id, when_synced::now, [now](manifest& changed) {
+        ++changed.uses;
+        changed.last_used = now;
+    });
 }
 
 void model_directory::discard_staging(const std::string& staging_name) {

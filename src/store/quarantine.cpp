@@ -4,6 +4,7 @@
 
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
+#include "llama_hibernate/store/verification.hpp"
 #include "snapshot_files.hpp"
 
 namespace hibernate::store {
@@ -11,8 +12,6 @@ namespace hibernate::store {
 namespace {
 
 constexpr std::size_t longest_reason = 300; ///< bytes; it may hold what others said
-constexpr const char* checksum_differs =
-    "its state file was changed since it was saved: the checksum differs";
 
 } // namespace
 
@@ -38,23 +37,45 @@ std::vector<manifest> model_directory::quarantined() {
 }
 
 void model_directory::quarantine(const std::string& id, const std::string& reason) {
-    auto saved = load_manifest(disk_, path_, id);
-    if (!saved.value) {
+    if (!load_manifest(disk_, path_, id).value) {
         leave_out(id, reason);
         return;
     }
     log::warning("snapshot {} is put into quarantine: {}", id, reason);
-    saved.value->quarantine = reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
+    const auto note = [&reason](manifest& changed) {
+        changed.quarantine =
+            reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
+    };
     // Quick, because it may be the last that we do before we exit.
-    if (const auto failed = disk_.replace(
-            file_of(path_, id, manifest_extension), write_manifest(*saved.value),
-            when_synced::later)) {
+    if (const auto failed = edit_manifest(disk_, path_, id, when_synced::later, note)) {
         log::warning("the quarantine of snapshot {} cannot be noted: {}", id, failed.message());
         distrusted_.insert(id);
     }
 }
 
-soundness model_directory::check(const std::string& id, const std::atomic<bool>* stop) {
+std::uint64_t model_directory::note_crash(const std::string& id) {
+    std::uint64_t crashes = 0;
+    const auto note = [&crashes](manifest& changed) { crashes = ++changed.crashes; };
+    // Quick, because we exit after this.
+    if (const auto failed = edit_manifest(disk_, path_, id, when_synced::later, note)) {
+        log::warning("snapshot {}: the crash cannot be noted: {}", id, failed.message());
+        return 0;
+    }
+    return crashes;
+}
+
+void model_directory::note_survival(const std::string& id) {
+    const auto saved = load_manifest(disk_, path_, id);
+    if (!saved.value || saved.value->crashes == 0) {
+        return; // as nearly always: nothing to write
+    }
+    const auto note = [](manifest& changed) { changed.crashes = 0; };
+    if (const auto failed = edit_manifest(disk_, path_, id, when_synced::later, note)) {
+        log::debug("snapshot {}: its survival cannot be noted: {}", id, failed.message());
+    }
+}
+
+soundness model_directory::check(const std::string& id, const read_watch& watch) {
     if (!is_snapshot_id(id)) {
         return soundness::unknown;
     }
@@ -73,41 +94,22 @@ soundness model_directory::check(const std::string& id, const std::atomic<bool>*
     if (reading.manifest->checksum.empty() || sound_ids_.contains(id)) {
         return soundness::sound;
     }
-    const auto checksum = disk_.checksum(file_of(path_, id, state_extension), stop);
-    if (!checksum) {
-        if (checksum.error() != boost::system::errc::operation_canceled) {
-            leave_out(
-                id, fmt::format("its state file cannot be read: {}", checksum.error().message()));
-        }
-        return soundness::unknown;
-    }
-    if (*checksum != reading.manifest->checksum) {
-        quarantine(id, checksum_differs);
+    const auto found = verify_checksum(disk_, path_, *reading.manifest, watch);
+    switch (found.what) {
+    case verification::verdict::sound:
+    case verification::verdict::not_summed:
+        break;
+    case verification::verdict::damaged:
+        quarantine(id, found.problem);
         return soundness::quarantined;
+    case verification::verdict::unreadable:
+        leave_out(id, found.problem);
+        return soundness::unknown;
+    case verification::verdict::cancelled:
+        return soundness::unknown;
     }
     sound_ids_.insert(id);
     return soundness::sound;
-}
-
-std::string model_directory::verify(const std::string& id) {
-    if (!is_snapshot_id(id)) {
-        return "it is no snapshot";
-    }
-    const auto reading = load_snapshot(disk_, path_, id);
-    if (!reading.manifest) {
-        return reading.problem;
-    }
-    if (reading.manifest->checksum.empty()) {
-        return {};
-    }
-    const auto checksum = disk_.checksum(file_of(path_, id, state_extension));
-    if (!checksum) {
-        return fmt::format("its state file cannot be read: {}", checksum.error().message());
-    }
-    if (*checksum != reading.manifest->checksum) {
-        return checksum_differs;
-    }
-    return {};
 }
 
 } // namespace hibernate::store

@@ -9,47 +9,11 @@
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/store/size_estimate.hpp"
 #include "snapshot_files.hpp"
+#include "victims.hpp"
 
 namespace hibernate::store {
 
 namespace fs = std::filesystem;
-namespace errc = boost::system::errc;
-
-namespace {
-
-struct amount {
-    std::size_t count = 0;
-    std::uint64_t bytes = 0;
-};
-
-amount count_foreign(const inventory& stored) {
-    amount found;
-    for (const auto& item : stored.items) {
-        if (item.what == stored_item::kind::foreign) {
-            ++found.count;
-            found.bytes += item.bytes;
-        }
-    }
-    return found;
-}
-
-bool says_gone(const error_code& failure) {
-    return failure == errc::no_such_file_or_directory || failure == errc::not_a_directory;
-}
-
-/// "snapshot 0123456789abcdef (tiny, 1507 tokens, 2.97 MiB)", or the path of a file.
-std::string describe_item(const fs::path& root, const stored_item& item) {
-    if (item.manifest) {
-        return fmt::format(
-            "snapshot {} ({}, {} tokens, {})", item.id, item.manifest->model_name,
-            item.manifest->tokens, format_bytes(item.bytes));
-    }
-    return fmt::format(
-        "{} ({})", (root / item.directory / item.file_names.back()).string(),
-        format_bytes(item.bytes));
-}
-
-} // namespace
 
 room_keeper::room_keeper(disk& disk, fs::path root, std::string directory, disk_bound bound)
     : disk_(disk), root_(std::move(root)), directory_(std::move(directory)), bound_(bound) {}
@@ -145,15 +109,11 @@ bool room_keeper::make_room(inventory& stored, eviction_question& question) {
         return true;
     }
     // What was seen without the locks may have been changed since by those who held them.
-    const auto locks = lock_directories(stored);
+    const directory_locks locks(disk_, root_, stored, directory_);
     for (;;) {
         stored = take_inventory(disk_, root_);
-        for (const auto& item : stored.items) {
-            if (item.directory != directory_ && !locks.contains(item.directory)) {
-                question.closed_directories.insert(item.directory);
-            }
-        }
-        question.missing_models = find_missing_models(stored);
+        question.closed_directories.merge(locks.closed_directories(stored));
+        question.missing_models = find_missing_models(disk_, stored);
         const auto plan = plan_eviction(stored, question);
         if (!plan.enough) {
             return false;
@@ -170,7 +130,7 @@ bool room_keeper::remove_victims(
     for (const auto& [index, reason] : plan.victims) {
         const auto& item = stored.items[index];
         const auto what = describe_item(root_, item);
-        if (const auto failed = remove(item)) {
+        if (const auto failed = remove_item(disk_, root_, item)) {
             log::warning("cannot remove {} to make room: {}", what, failed.message());
             question.closed_directories.insert(item.directory);
             return false;
@@ -178,47 +138,6 @@ bool room_keeper::remove_victims(
         log::info("removed {} to make room: {}", what, reason);
     }
     return true;
-}
-
-error_code room_keeper::remove(const stored_item& item) {
-    for (const auto& name : item.file_names) {
-        if (const auto failed = disk_.remove(root_ / item.directory / name)) {
-            return failed;
-        }
-    }
-    return {};
-}
-
-room_keeper::lock_map room_keeper::lock_directories(const inventory& stored) {
-    lock_map locks;
-    for (const auto& item : stored.items) {
-        const bool theirs = !item.directory.empty() && item.directory != directory_;
-        if (!theirs || locks.contains(item.directory)) {
-            continue;
-        }
-        auto lock = disk_.try_lock(root_ / item.directory / lock_name);
-        if (lock && *lock) {
-            locks[item.directory] = std::move(*lock);
-        }
-    }
-    return locks;
-}
-
-std::set<std::string> room_keeper::find_missing_models(const inventory& stored) {
-    std::set<std::string> asked;
-    std::set<std::string> missing;
-    for (const auto& item : stored.items) {
-        if (!item.manifest || item.manifest->model_path.empty() ||
-            !asked.insert(item.manifest->model_path).second) {
-            continue;
-        }
-        const auto& path = item.manifest->model_path;
-        // Our disk follows no link; what is one is there.
-        if (const auto size = disk_.size(path); !size && says_gone(size.error())) {
-            missing.insert(path);
-        }
-    }
-    return missing;
 }
 
 std::string room_keeper::describe(const inventory& stored) const {

@@ -1,6 +1,8 @@
 #include "snapshot_files.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
@@ -8,11 +10,35 @@
 namespace hibernate::store {
 
 namespace fs = std::filesystem;
+namespace errc = boost::system::errc;
+using namespace std::chrono_literals;
 
 namespace {
 
 /// A manifest has about a KiB; more is not worth the memory.
 constexpr std::size_t max_manifest_bytes = std::size_t{1024} * 1024;
+
+/// Whoever has the lock writes a KiB; longer only if the process is stopped, or the disk.
+constexpr auto edit_patience = 2s;
+constexpr auto edit_pause = 5ms;
+
+/// Null where a directory cannot be locked: on a network file system, say.
+io_result<std::unique_ptr<file_lock>> lock_for_edit(disk& disk, const fs::path& directory) {
+    const auto deadline = std::chrono::steady_clock::now() + edit_patience;
+    for (;;) {
+        auto lock = disk.try_lock(directory);
+        if (!lock) {
+            return std::unique_ptr<file_lock>{};
+        }
+        if (*lock) {
+            return lock;
+        }
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return errc::make_error_code(errc::resource_unavailable_try_again);
+        }
+        std::this_thread::sleep_for(edit_pause);
+    }
+}
 
 bool is_number(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char digit) {
@@ -110,6 +136,25 @@ manifest_reading load_manifest(disk& disk, const fs::path& directory, const std:
     return reading;
 }
 
+error_code edit_manifest(
+    disk& disk,
+    const fs::path& directory,
+    const std::string& id,
+    when_synced when,
+    const std::function<void(manifest&)>& change) {
+    const auto lock = lock_for_edit(disk, directory);
+    if (!lock) {
+        return lock.error();
+    }
+    auto saved = load_manifest(disk, directory, id);
+    if (!saved.value) {
+        return errc::make_error_code(errc::no_such_file_or_directory);
+    }
+    change(*saved.value);
+    return disk.replace(
+        file_of(directory, id, manifest_extension), write_manifest(*saved.value), when);
+}
+
 snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
     snapshot_reading result;
     auto saved = load_manifest(disk, directory, id);
@@ -122,27 +167,36 @@ snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std:
         result.quarantined = true;
         return result;
     }
+    return examine_snapshot(disk, directory, std::move(*saved.value));
+}
+
+snapshot_reading examine_snapshot(disk& disk, const fs::path& directory, manifest saved) {
+    snapshot_reading result;
     const auto boot = boot_id();
-    if (!saved.value->synced && (boot.empty() || saved.value->boot_id != boot)) {
+    if (!saved.synced && (boot.empty() || saved.boot_id != boot)) {
         result.problem = "the machine restarted before it was synced to the disk";
         result.damaged = true;
         return result;
     }
-    const auto file = file_of(directory, id, state_extension);
+    const auto file = file_of(directory, saved.id, state_extension);
     auto reading = llama::read_state_file_head(disk, file);
     const auto size = disk.size(file);
-    result.problem = what_is_wrong(*saved.value, size, reading);
+    result.problem = what_is_wrong(saved, size, reading);
     if (!result.problem.empty()) {
         // A disk that fails or forbids the reading says nothing about the content.
         result.damaged = size && disk.read(file, 0, 1);
         return result;
     }
-    result.manifest = std::move(saved.value);
+    result.manifest = std::move(saved);
     result.head = std::move(*reading.head);
     return result;
 }
 
 error_code remove_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
+    const auto lock = lock_for_edit(disk, directory);
+    if (!lock) {
+        return lock.error();
+    }
     if (const auto failed = disk.remove(file_of(directory, id, manifest_extension))) {
         return failed;
     }

@@ -2,6 +2,8 @@
 // The files of one snapshot, read and removed by id: what model_directory is built on.
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,8 +19,8 @@ namespace hibernate::store {
 inline constexpr std::string_view state_extension = ".kv";
 inline constexpr std::string_view manifest_extension = ".json";
 inline constexpr std::string_view unfinished_extension = ".json.tmp";
-inline constexpr std::string_view lock_name =
-    "lock"; ///< flock'ed while a daemon uses the directory
+/// flock'ed while a daemon uses the directory.
+inline constexpr std::string_view lock_name = "lock";
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);
@@ -36,6 +38,17 @@ file_of(const std::filesystem::path& directory, const std::string& id, std::stri
 manifest_reading
 load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
+/// Changes the manifest of a snapshot in place. Daemon and commands run side by side: each change is
+/// made to the manifest as it is then, under a lock on the directory itself.
+/// errc::no_such_file_or_directory if there is no usable manifest;
+/// errc::resource_unavailable_try_again if somebody holds the lock for seconds.
+error_code edit_manifest(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const std::string& id,
+    when_synced when,
+    const std::function<void(manifest&)>& change);
+
 /// A snapshot whose manifest, size and head agree, whose data can be trusted after a reboot, and
 /// which is not in quarantine.
 struct snapshot_reading {
@@ -48,7 +61,12 @@ struct snapshot_reading {
 snapshot_reading
 load_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
+/// The same of one whose manifest was read, and which may be in quarantine.
+snapshot_reading
+examine_snapshot(disk& disk, const std::filesystem::path& directory, manifest saved);
+
 /// The manifest first, so that a kill between the two leaves a file that belongs to no snapshot.
+/// Waits for the lock as edit_manifest() does.
 error_code
 remove_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
 

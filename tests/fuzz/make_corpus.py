@@ -102,7 +102,7 @@ def manifest_seeds():
         "model_name": "a.gguf", "model_path": "/models/a.gguf", "tokens": 300, "bytes": 40000,
         "state_version": 4, "created_ms": 1790000000000, "last_used_ms": 1790000000001, "uses": 2,
         "reason": "stop", "slot": 1, "checksum": "b" * 32, "synced": True, "boot_id": "boot",
-        "pinned": False, "quarantine": "", "supersedes": ["fedcba9876543210"],
+        "pinned": False, "quarantine": "", "crashes": 0, "supersedes": ["fedcba9876543210"],
     }
     seeds = {"full": json.dumps(full), "pretty": json.dumps(full, indent=2),
              "unknown": json.dumps({**full, "later": {"a": [1, 2.5, None]}}),

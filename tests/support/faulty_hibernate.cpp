@@ -100,8 +100,8 @@ public:
     read(const path& file, std::uint64_t offset, std::size_t max_bytes) override {
         return real_->read(file, offset, max_bytes);
     }
-    io_result<std::string> checksum(const path& file, const std::atomic<bool>* stop) override {
-        return real_->checksum(file, stop);
+    io_result<std::string> checksum(const path& file, const read_watch& watch) override {
+        return real_->checksum(file, watch);
     }
 
 private:

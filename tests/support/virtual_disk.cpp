@@ -335,8 +335,8 @@ error_code virtual_disk::sync_directory(const fs::path& directory) {
     return {};
 }
 
-io_result<std::string> virtual_disk::checksum(const fs::path& file, const std::atomic<bool>* stop) {
-    if (stop != nullptr && *stop) {
+io_result<std::string> virtual_disk::checksum(const fs::path& file, const read_watch& watch) {
+    if (watch && !watch(0)) {
         return boost::system::errc::make_error_code(boost::system::errc::operation_canceled);
     }
     if (const auto failed = step(file)) {

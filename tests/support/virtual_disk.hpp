@@ -80,7 +80,7 @@ public:
     error_code sync_file(const std::filesystem::path& file) override;
     error_code sync_directory(const std::filesystem::path& directory) override;
     io_result<std::string>
-    checksum(const std::filesystem::path& file, const std::atomic<bool>* stop) override;
+    checksum(const std::filesystem::path& file, const read_watch& watch) override;
     io_result<std::unique_ptr<file_lock>> try_lock(const std::filesystem::path& file) override;
 
 private:

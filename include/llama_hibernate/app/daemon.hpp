@@ -100,6 +100,7 @@ private:
     int life_ = 0;            ///< which of the child's lives this is: late news of others is void
     std::optional<process::child> child_;
     std::shared_ptr<llama::client> client_;
+    std::size_t answered_before_ = 0; ///< requests, when this life began to serve
     bool abandon_ = false; ///< no further restore or save is started
 
     clock::time_point started_;

@@ -70,6 +70,10 @@ public:
     /// quarantine.
     boost::asio::awaitable<void> blame_last_restore();
 
+    /// The child has crashed while it served: what was restored into it is suspect, and goes into
+    /// quarantine when keeper::condemns says so.
+    boost::asio::awaitable<void> suspect_restored(bool answered_anything);
+
     /// When requests are served: notes what was restored, and does what the stop before had no time
     /// for. Goes on in the background.
     void tidy();

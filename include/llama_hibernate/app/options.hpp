@@ -19,6 +19,7 @@ enum class mode {
     run,     ///< serve
     help,    ///< print our help and exit 0
     version, ///< print our version and exit 0
+    store,   ///< look after the store (commands/store_command.hpp)
 };
 
 struct options {
@@ -41,6 +42,7 @@ struct options {
     log::level log_level = log::level::info;
 
     std::vector<std::string> server_arguments; ///< everything that is not ours, in order
+    std::vector<std::string> store_arguments;  ///< of mode::store: the same, after "store"
 
     /// Sentences for the log: what the user set and nobody reads (a misspelled variable of ours).
     std::vector<std::string> remarks;

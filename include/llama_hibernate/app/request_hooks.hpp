@@ -18,6 +18,9 @@ public:
     boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
     void after_response(const proxy::request_view& request, proxy::outcome how) override;
 
+    /// POST requests that were answered to their end, of any kind.
+    std::size_t answered_posts() const noexcept { return answered_posts_; }
+
     /// Conversation ids of resumable streams that may still run in the child: their clients left
     /// before the end. They outlive their clients and would keep the child from stopping.
     std::vector<std::string> take_open_streams();
@@ -26,6 +29,7 @@ private:
     std::string slots_path_; ///< "/slots/", with the API prefix
     bool slot_actions_allowed_;
     std::deque<std::string> open_streams_; ///< the oldest first, each once
+    std::size_t answered_posts_ = 0;
 };
 
 } // namespace hibernate::app

@@ -8,10 +8,10 @@
 // throws, and nothing here logs. All calls block: they belong on the disk thread, or before
 // serving.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +41,10 @@ public:
 
 /// Whether a file's data is on the medium when the call returns, or some time later.
 enum class when_synced { now, later };
+
+/// Asked again and again while a long file is read, with the bytes that were read so far: whether to
+/// go on. None: to the end.
+using read_watch = std::function<bool(std::uint64_t bytes)>;
 
 class disk {
 public:
@@ -83,11 +87,12 @@ public:
     virtual error_code sync_file(const std::filesystem::path& file) = 0;
     virtual error_code sync_directory(const std::filesystem::path& directory) = 0;
 
-    /// XXH3-128 of the whole file, in hex; errc::operation_canceled soon after *stop becomes true.
+    /// XXH3-128 of the whole file, in hex; errc::operation_canceled soon after watch says no.
     virtual io_result<std::string>
-    checksum(const std::filesystem::path& file, const std::atomic<bool>* stop = nullptr) = 0;
+    checksum(const std::filesystem::path& file, const read_watch& watch = {}) = 0;
 
-    /// Null (and no error) if somebody else holds the lock. Creates the file.
+    /// Null (and no error) if somebody else holds the lock. Creates the file, if it is not a
+    /// directory, which can be locked as well.
     virtual io_result<std::unique_ptr<file_lock>> try_lock(const std::filesystem::path& file) = 0;
 };
 

@@ -55,8 +55,10 @@ restore_plan plan_restore(
 std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& instead_of);
 
 /// The ids in the order in which a restore might want them, before it is known which of them are
-/// for the child and how many slots it has: the most recently saved first.
-std::vector<std::string> read_ahead_order(std::vector<store::snapshot> snapshots);
+/// for the child and how many slots it has: the most recently saved first, as many as have that
+/// many bytes together. To read more than the memory can hold would help nobody.
+std::vector<std::string>
+read_ahead_order(std::vector<store::snapshot> snapshots, std::uint64_t max_bytes);
 
 /// One line for the log: "skipped 3 snapshots (1.20 GiB): build b1, now b2; cache-type-k f16, now
 /// q8_0 (2)", each reason once, the most frequent first, with how many have it unless all do; empty

@@ -50,6 +50,10 @@ struct eviction_plan {
 
 eviction_plan plan_eviction(const inventory& stored, const eviction_question& question);
 
+/// For a collection by hand: all that can never be restored, and beyond it as much as plan_eviction
+/// would take. If that were not enough, only the former.
+eviction_plan plan_collection(const inventory& stored, const eviction_question& question);
+
 /// Whether there is room as it is.
 bool has_room(const inventory& stored, const eviction_question& question);
 

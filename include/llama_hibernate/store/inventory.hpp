@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
@@ -46,6 +48,13 @@ struct inventory {
 /// items. Of foreign directories the first 100,000 entries are counted, in case that the root is
 /// in the midst of somebody's files.
 inventory take_inventory(disk& disk, const std::filesystem::path& root);
+
+/// Directory and id.
+using snapshot_key = std::pair<std::string, std::string>;
+
+/// The snapshots that another one, which can be restored, continues, each with the id of that one:
+/// they are kept until its data is on the medium, and are not restored meanwhile.
+std::map<snapshot_key, std::string> find_successors(const inventory& stored);
 
 /// The bytes of all that is under the root, as an inventory counts them, without reading a file:
 /// quick.

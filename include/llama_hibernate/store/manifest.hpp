@@ -34,12 +34,15 @@ struct manifest {
     /// XXH3-128 of the state file; empty until it was computed, which a save on stop does last.
     std::string checksum;
     /// The data is on the medium. If not, it may be trusted only during the boot that wrote it.
+    bool synced = false;
+    std::string boot_id;
+
     /// Never evicted (`llama-hibernate store pin`).
     bool pinned = false;
     /// Why it must not be restored any more, as one clause; empty: it may be.
     std::string quarantine;
-    bool synced = false;
-    std::string boot_id;
+    /// Children in a row that crashed while it was in them.
+    std::uint64_t crashes = 0;
 
     /// The snapshots whose tokens are a prefix of this one's. They are removed once this one's
     /// data is on the medium; the list is for whoever has to finish that. Ids are never reused.

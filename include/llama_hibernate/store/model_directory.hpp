@@ -12,8 +12,8 @@
 // is on the medium. So a kill at any instant, and a power cut too, leaves the old snapshot or the
 // new one, whole. A .kv without a manifest, a manifest without its .kv, and staging files are
 // leftovers of a kill: open() removes them. Files with other names are never touched. Everything
-// here blocks; it belongs on a disk thread. snapshots(), make_durable(), note_restored()
-// and remove() may run beside everything else: they share nothing with it but the files.
+// here blocks; it belongs on a disk thread. snapshots(), make_durable() and note_restored()
+// may run beside everything else: they share nothing with it but the files.
 
 #include <atomic>
 #include <cstdint>
@@ -102,6 +102,13 @@ public:
     /// life of this object.
     void quarantine(const std::string& id, const std::string& reason);
 
+    /// Notes that a child crashed with the snapshot in it; returns how many did so in a row by now,
+    /// or 0 if that cannot be noted.
+    std::uint64_t note_crash(const std::string& id);
+
+    /// Notes that a child with the snapshot in it stopped as it should.
+    void note_survival(const std::string& id);
+
     /// A name for the child to save to that nothing else uses.
     std::string new_staging_name();
 
@@ -111,7 +118,8 @@ public:
 
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
-    /// prefix of the new ones, or equal to them. An empty save replaces nothing. If the check or
+    /// prefix of the new ones, or equal to them: their pin and their uses pass on. An empty save
+    /// replaces nothing. If the check or
     /// any step fails the staging file is removed, and the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);
 
@@ -126,15 +134,9 @@ public:
     /// To be asked before each restore. The whole file is read once in the life of this object and
     /// compared with its checksum; a mismatch puts it into quarantine. A snapshot without a
     /// checksum was saved by this boot of the machine and not synced yet: a sum made now would
-    /// prove nothing, so it is judged by its size and head. Ends soon after *stop becomes true.
-    soundness check(const std::string& id, const std::atomic<bool>* stop = nullptr);
+    /// prove nothing, so it is judged by its size and head. Ends soon after watch says no.
+    soundness check(const std::string& id, const read_watch& watch = {});
 
-    /// Reads a whole snapshot and compares it with its checksum, where it has one. Empty if it is
-    /// what was saved, else a clause on what is wrong with it.
-    std::string verify(const std::string& id);
-
-    /// Together with what it supersedes and hides. No error if it is not there.
-    error_code remove(const std::string& id);
     void discard_staging(const std::string& staging_name);
 
 private:

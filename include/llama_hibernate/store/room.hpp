@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,15 +55,10 @@ public:
     std::string find_trouble(std::optional<std::uint64_t> estimate);
 
 private:
-    using lock_map = std::map<std::string, std::unique_ptr<file_lock>>;
-
     eviction_question question_for(const present& now) const;
     bool make_room(inventory& stored, eviction_question& question);
     bool
     remove_victims(const inventory& stored, const eviction_plan& plan, eviction_question& question);
-    error_code remove(const stored_item& item);
-    lock_map lock_directories(const inventory& stored);
-    std::set<std::string> find_missing_models(const inventory& stored);
     std::string describe(const inventory& stored) const;
 
     disk& disk_;

@@ -74,11 +74,23 @@ TEST_CASE("slots that share their cells take no more than these together") {
     }
 }
 
+constexpr std::uint64_t no_bound = std::uint64_t{1} << 60;
+
 TEST_CASE("the latest is read ahead first, whatever it is for") {
     auto foreign = snapshot("foreign", 10, 5);
     foreign.manifest.signature.parts["build"] = "b0";
     CHECK(
-        read_ahead_order({snapshot("old", 9, 1), snapshot("new", 1, 9), foreign}) ==
+        read_ahead_order({snapshot("old", 9, 1), snapshot("new", 1, 9), foreign}, no_bound) ==
         std::vector<std::string>{"new", "foreign", "old"});
-    CHECK(read_ahead_order({}).empty());
+    CHECK(read_ahead_order({}, no_bound).empty());
+}
+
+TEST_CASE("no more is read ahead than the memory can hold") {
+    auto large = snapshot("large", 10, 5);
+    large.manifest.bytes = 600;
+    auto larger = snapshot("larger", 10, 4);
+    larger.manifest.bytes = 500;
+    CHECK(read_ahead_order({large, larger}, 1100) == std::vector<std::string>{"large", "larger"});
+    CHECK(read_ahead_order({large, larger}, 1099) == std::vector<std::string>{"large"});
+    CHECK(read_ahead_order({large, larger}, 599).empty());
 }

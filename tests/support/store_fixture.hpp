@@ -9,6 +9,8 @@
 
 #include "catch.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
+#include "llama_hibernate/store/snapshot_changes.hpp"
+#include "llama_hibernate/store/verification.hpp"
 #include "state_bytes.hpp"
 #include "virtual_disk.hpp"
 
@@ -86,6 +88,15 @@ inline std::vector<std::string> ids_on_disk(const virtual_disk& disk) {
         }
     }
     return ids;
+}
+
+inline error_code erase(virtual_disk& disk, const std::string& id) {
+    return store::erase_snapshot(disk, store_path, id);
+}
+
+/// As far as its manifest, size, head and checksum tell.
+inline bool is_sound(virtual_disk& disk, const std::string& id) {
+    return store::verify_snapshot(disk, store_path, id).problem.empty();
 }
 
 /// Only the lock and the two files of each snapshot are there.

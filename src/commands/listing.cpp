@@ -1,0 +1,249 @@
+#include "llama_hibernate/commands/listing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/base/utf8.hpp"
+#include "llama_hibernate/commands/selection.hpp"
+
+namespace hibernate::commands {
+
+using nlohmann::json;
+using store::stored_item;
+using kind = stored_item::kind;
+
+namespace {
+
+constexpr std::size_t columns = 7;
+using row = std::array<std::string, columns>;
+
+struct amount {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+};
+
+template <typename Condition>
+amount count_if(const store::inventory& stored, Condition condition) {
+    amount found;
+    for (const auto& item : stored.items) {
+        if (condition(item)) {
+            ++found.count;
+            found.bytes += item.bytes;
+        }
+    }
+    return found;
+}
+
+using successors = std::map<store::snapshot_key, std::string>;
+
+/// The one that it waits for, or nothing.
+std::string successor_of(const stored_item& item, const successors& known) {
+    const auto found = known.find({item.directory, item.id});
+    return found == known.end() || item.what != kind::snapshot ? std::string() : found->second;
+}
+
+std::size_t count_characters(std::string_view text) {
+    std::size_t count = 0;
+    for (; !text.empty(); ++count) {
+        text.remove_prefix(first_character(text).bytes);
+    }
+    return count;
+}
+
+bool has_id(const stored_item& item) {
+    return !item.id.empty();
+}
+bool is_leftover(const stored_item& item) {
+    return item.what == kind::leftover;
+}
+bool is_foreign(const stored_item& item) {
+    return item.what == kind::foreign;
+}
+
+/// By model, and the last used first.
+std::vector<const stored_item*> in_order(const store::inventory& stored) {
+    auto items = select_all(stored);
+    std::sort(items.begin(), items.end(), [](const auto* a, const auto* b) {
+        const auto unused = store::wall_time{};
+        const auto a_used = a->manifest ? a->manifest->last_used : unused;
+        const auto b_used = b->manifest ? b->manifest->last_used : unused;
+        return std::tie(a->directory, b_used, a->id) < std::tie(b->directory, a_used, b->id);
+    });
+    return items;
+}
+
+row row_of(const stored_item& item, const successors& known, store::wall_time now) {
+    const auto state = describe_state(item, successor_of(item, known));
+    if (!item.manifest) {
+        return {item.id, item.directory, "-", format_bytes(item.bytes), "-", "-", state};
+    }
+    const auto& saved = *item.manifest;
+    return {
+        item.id,
+        printable_text(saved.model_name),
+        std::to_string(saved.tokens),
+        format_bytes(item.bytes),
+        format_age(saved.created, now),
+        std::to_string(saved.uses),
+        state};
+}
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string sum_up(const store::inventory& stored, std::uint64_t max_disk) {
+    const auto snapshots = count_if(stored, has_id);
+    auto text = fmt::format(
+        "{}, {} of at most {}", counted(snapshots.count, "snapshot", "snapshots"),
+        format_bytes(stored.bytes), format_bytes(max_disk));
+    if (const auto leftovers = count_if(stored, is_leftover); leftovers.count != 0) {
+        text += fmt::format(
+            "; {} ({}) of saves that were cut off or are under way",
+            counted(leftovers.count, "file", "files"), format_bytes(leftovers.bytes));
+    }
+    if (const auto foreign = count_if(stored, is_foreign); foreign.count != 0) {
+        text += fmt::format(
+            "; {} ({}) not ours", counted(foreign.count, "file or folder", "files or folders"),
+            format_bytes(foreign.bytes));
+    }
+    return text + "\n";
+}
+
+json describe(const amount& what) {
+    return {{"count", what.count}, {"bytes", what.bytes}};
+}
+
+const char* name_of(kind what) {
+    switch (what) {
+    case kind::snapshot:
+        return "ready";
+    case kind::quarantined:
+        return "quarantined";
+    case kind::broken:
+        return "broken";
+    case kind::leftover:
+    case kind::foreign:
+        break;
+    }
+    return "";
+}
+
+json describe(const stored_item& item, const successors& known) {
+    const auto successor = successor_of(item, known);
+    json object{
+        {"id", item.id},
+        {"directory", item.directory},
+        {"bytes", item.bytes},
+        {"state", successor.empty() ? name_of(item.what) : "superseded"},
+        {"problem", item.problem},
+        {"superseded_by", successor}};
+    if (item.manifest) {
+        const auto& saved = *item.manifest;
+        object.update(
+            {{"model", saved.model_name},
+             {"model_path", saved.model_path},
+             {"tokens", saved.tokens},
+             {"created", format_time(saved.created)},
+             {"last_used", format_time(saved.last_used)},
+             {"uses", saved.uses},
+             {"pinned", saved.pinned},
+             {"reason", saved.reason},
+             {"slot", saved.slot},
+             {"synced", saved.synced},
+             {"checksum", saved.checksum},
+             {"signature", saved.signature.parts}});
+    }
+    return object;
+}
+
+} // namespace
+
+std::string list_as_table(
+    const store::inventory& stored, std::uint64_t max_disk, store::wall_time now) {
+    const auto known = find_successors(stored);
+    std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "STATE"}};
+    for (const auto* item : in_order(stored)) {
+        rows.push_back(row_of(*item, known, now));
+    }
+    std::string text;
+    if (rows.size() > 1) {
+        std::array<std::size_t, columns> widths{};
+        for (const auto& each : rows) {
+            for (std::size_t i = 0; i < columns; ++i) {
+                widths[i] = std::max(widths[i], count_characters(each[i]));
+            }
+        }
+        for (const auto& each : rows) {
+            for (std::size_t i = 0; i + 1 < columns; ++i) {
+                const bool left = i < 2;
+                const std::string space(widths[i] - count_characters(each[i]), ' ');
+                text += left ? each[i] + space : space + each[i];
+                text += "  ";
+            }
+            text += each.back() + "\n";
+        }
+    }
+    return text + sum_up(stored, max_disk);
+}
+
+std::string list_as_json(
+    const store::inventory& stored, const std::filesystem::path& root, std::uint64_t max_disk) {
+    const auto known = find_successors(stored);
+    json snapshots = json::array();
+    for (const auto* item : in_order(stored)) {
+        snapshots.push_back(describe(*item, known));
+    }
+    const json object{
+        {"root", root.string()},
+        {"bytes", stored.bytes},
+        {"max_disk", max_disk},
+        {"free_bytes", stored.free_bytes ? json(*stored.free_bytes) : json()},
+        {"snapshots", std::move(snapshots)},
+        {"leftovers", describe(count_if(stored, is_leftover))},
+        {"foreign", describe(count_if(stored, is_foreign))}};
+    constexpr int indent = 2;
+    return object.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string describe_state(const stored_item& item, const std::string& superseded_by) {
+    std::string text = name_of(item.what);
+    if (!superseded_by.empty()) {
+        text = "superseded";
+    }
+    if (item.manifest && item.manifest->pinned) {
+        text += ", pinned";
+    }
+    return item.problem.empty() ? text : fmt::format("{}: {}", text, printable_text(item.problem));
+}
+
+std::string format_age(store::wall_time then, store::wall_time now) {
+    using namespace std::chrono;
+    const auto age = std::max<milliseconds>(now - then, 0ms);
+    if (age < 2min) {
+        return fmt::format("{} s", duration_cast<seconds>(age).count());
+    }
+    if (age < 2h) {
+        return fmt::format("{} min", duration_cast<minutes>(age).count());
+    }
+    if (age < days(2)) {
+        return fmt::format("{} h", duration_cast<hours>(age).count());
+    }
+    return fmt::format("{} d", duration_cast<days>(age).count());
+}
+
+std::string format_time(store::wall_time time) {
+    const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(time);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.time_since_epoch().count()));
+}
+
+} // namespace hibernate::commands
