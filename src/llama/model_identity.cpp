@@ -36,14 +36,6 @@ std::optional<unsigned> five_digits(std::string_view text) {
     return value;
 }
 
-/// Model caches link the names of a model to files named by their content, and our disk follows no
-/// link; so links are resolved here. What cannot be resolved shows as an error when it is read.
-fs::path resolve(const fs::path& file) {
-    std::error_code failed;
-    auto target = fs::canonical(file, failed);
-    return failed ? file : target;
-}
-
 error_code hash_part(
     hasher128& hash, disk& disk, const fs::path& file, std::uint64_t offset, std::uint64_t bytes) {
     for (const auto end = offset + bytes; offset < end;) {
@@ -101,7 +93,7 @@ io_result<std::vector<fs::path>> files_of_model(disk& disk, const fs::path& file
     if (shards.size() == 1) {
         return shards;
     }
-    const auto gguf = read_gguf(disk, resolve(file));
+    const auto gguf = read_gguf(disk, follow_links(file));
     if (!gguf) {
         return gguf.error();
     }
@@ -112,6 +104,12 @@ io_result<std::vector<fs::path>> files_of_model(disk& disk, const fs::path& file
 }
 
 } // namespace
+
+fs::path follow_links(const fs::path& file) {
+    std::error_code failed;
+    auto target = fs::canonical(file, failed);
+    return failed ? file : target;
+}
 
 std::vector<fs::path> shards_of(const fs::path& file) {
     // ...-NNNNN-of-NNNNN.gguf
@@ -147,7 +145,7 @@ io_result<std::string> identify_model(disk& disk, const fs::path& file) {
     }
     hasher128 hash;
     for (const auto& each : *files) {
-        if (const auto failed = hash_shard(hash, disk, resolve(each))) {
+        if (const auto failed = hash_shard(hash, disk, follow_links(each))) {
             return failed;
         }
     }

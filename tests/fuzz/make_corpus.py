@@ -42,7 +42,21 @@ def gguf_seeds():
              ("bool", 7, b"\1"), ("string", 8, make_models._string("text")),
              ("u64", 10, bytes(8)), ("i64", 11, bytes(8)), ("f64", 12, bytes(8))]
     tokens = b"".join(make_models._string(text) for text in ("a", "", "long token"))
+
+    def tokenizer(model, pre, *each):
+        """Each token is its string and its type."""
+        strings = b"".join(make_models._string(text) for text, _ in each)
+        types = struct.pack("<%di" % len(each), *(kind for _, kind in each))
+        return gguf([("tokenizer.ggml.model", 8, make_models._string(model)),
+                     ("tokenizer.ggml.pre", 8, make_models._string(pre)),
+                     ("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, len(each)) + strings),
+                     ("tokenizer.ggml.token_type", 9, struct.pack("<IQ", 5, len(each)) + types)])
+
     return {
+        "spm": tokenizer("llama", "default", ("<s>", 3), ("\u2581a", 1), ("<0x0A>", 6)),
+        "bpe": tokenizer("gpt2", "qwen2", ("\u0120a\u010a", 1), ("\u00c3", 1), ("\u00a4", 1)),
+        "bpe-with-spaces": tokenizer("gpt2", "sarvam-moe", ("\u2581\u00e4", 1), ("a", 4)),
+        "rwkv": tokenizer("rwkv", "", ("a", 1)),
         "empty": gguf(), "v2": gguf(version=2), "v1": gguf(version=1),
         "every-type": gguf(every),
         "strings": gguf([("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 3) + tokens)]),

@@ -23,6 +23,9 @@ namespace hibernate::llama {
 
 using gguf_value = std::variant<bool, std::uint64_t, std::int64_t, double, std::string>;
 
+/// Of a whole number that is not negative, of any width.
+std::optional<std::uint64_t> whole_number(const gguf_value& value);
+
 struct gguf_header {
     std::uint32_t version = 0;
     std::uint64_t tensor_count = 0;
@@ -31,7 +34,6 @@ struct gguf_header {
     /// Without arrays, and without strings of more than 64 KiB.
     std::map<std::string, gguf_value, std::less<>> metadata;
 
-    /// Of a whole number that is not negative, of any width.
     std::optional<std::uint64_t> whole_number(std::string_view key) const;
     /// How many files make up the model ("split.count"), and which of them this is, from 0 on.
     std::uint64_t split_count() const { return whole_number("split.count").value_or(1); }

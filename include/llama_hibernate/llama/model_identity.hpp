@@ -17,6 +17,11 @@ namespace hibernate::llama {
 /// an adapter, a projector; the first MiB stands for the header of one that is no GGUF.
 io_result<std::string> identify_model(disk& disk, const std::filesystem::path& file);
 
+/// What a model's name leads to. Model caches link the names of a model to files named by their
+/// content, and our disk follows no link. What cannot be resolved comes back as it is, and shows as
+/// an error when it is read.
+std::filesystem::path follow_links(const std::filesystem::path& file);
+
 /// All files of the model that this file is or begins, as far as names tell:
 /// name-00001-of-00003.gguf and its siblings in their order, whichever of them is given; for any
 /// other name the file alone.
