@@ -49,7 +49,7 @@ public:
         if (request_.what == verb::collect) { // which has to look under locks
             return collect();
         }
-        stored_ = take_inventory(disk_, settings_.root);
+        stored_ = store::take_inventory(disk_, settings_.root);
         auto selected = select_by_ids(stored_, request_.ids);
         if (!selected.problem.empty()) {
             return fail(selected.problem);

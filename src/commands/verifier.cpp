@@ -82,7 +82,7 @@ bool verify_items(
             progress.show(done + bytes);
             return true;
         };
-        const auto found = verify_snapshot(disk, root / item->directory, item->id, watch);
+        const auto found = store::verify_snapshot(disk, root / item->directory, item->id, watch);
         done += item->bytes;
         std::string line;
         if (found.problem.empty()) {

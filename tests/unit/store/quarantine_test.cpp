@@ -81,7 +81,7 @@ TEST_CASE("a disk that cannot keep the quarantine keeps nobody from it") {
     // Reading works on a read-only file system.
     SECTION("only the writing fails") {
         one.disk.restart();
-        one.disk.fail_at_step(3, errc::make_error_code(errc::read_only_file_system));
+        one.disk.fail_at_step(6, errc::make_error_code(errc::read_only_file_system));
         one.directory->quarantine(one.id, "reason");
         CHECK(one.lines.lines_with("cannot be noted") == 1);
         CHECK(one.offered() == none);
