@@ -9,22 +9,43 @@ namespace hibernate::llama {
 namespace {
 
 constexpr std::uint64_t max_dimensions = 8; ///< ggml has four
+constexpr std::uint64_t max_list_length =
+    1024; ///< llama.cpp knows no model of more layers than 512
+
+/// Nothing for an array that is not kept, or when it went wrong.
+std::optional<gguf_value> read_list(gguf_cursor& from, const gguf_key& key) {
+    const auto array = read_gguf_array(from, key);
+    if (array.count > max_list_length) {
+        skip_gguf_items(from, array.type, array.count);
+        return std::nullopt;
+    }
+    gguf_list list;
+    for (std::uint64_t i = 0; i < array.count && from.good(); ++i) {
+        const auto value = read_gguf_value(from, array.type);
+        if (const auto number = value ? whole_number(*value) : std::nullopt) {
+            list.push_back(*number);
+        }
+    }
+    return from.good() && list.size() == array.count ? std::optional(list) : std::nullopt;
+}
+
+std::size_t kept_bytes_of(const gguf_value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto* list = std::get_if<gguf_list>(&value);
+    return sizeof(gguf_value) + (text ? text->size() : 0) +
+           (list ? list->size() * sizeof(std::uint64_t) : 0);
+}
 
 void read_metadata(gguf_cursor& from, std::uint64_t count, gguf_header& header) {
     std::uint64_t kept_bytes = 0;
     for (std::uint64_t i = 0; i < count && from.good(); ++i) {
         auto key = read_gguf_key(from);
-        if (key.type == gguf_type::array) {
-            const auto array = read_gguf_array(from, key);
-            skip_gguf_items(from, array.type, array.count);
-            continue;
-        }
-        auto value = read_gguf_value(from, key.type);
+        auto value =
+            key.type == gguf_type::array ? read_list(from, key) : read_gguf_value(from, key.type);
         if (!value) {
             continue;
         }
-        const auto* text = std::get_if<std::string>(&*value);
-        kept_bytes += sizeof(gguf_value) + key.name.size() + (text ? text->size() : 0);
+        kept_bytes += key.name.size() + kept_bytes_of(*value);
         if (kept_bytes > max_gguf_kept_bytes) {
             from.refuse(fmt::format("its metadata has more than {} bytes", max_gguf_kept_bytes));
             return;
@@ -65,6 +86,11 @@ std::optional<std::uint64_t> whole_number(const gguf_value& value) {
 std::optional<std::uint64_t> gguf_header::whole_number(std::string_view key) const {
     const auto found = metadata.find(key);
     return found == metadata.end() ? std::nullopt : llama::whole_number(found->second);
+}
+
+const gguf_list* gguf_header::list(std::string_view key) const {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? nullptr : std::get_if<gguf_list>(&found->second);
 }
 
 io_result<gguf_reading> read_gguf(disk& disk, const std::filesystem::path& file) {

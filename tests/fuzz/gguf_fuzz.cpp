@@ -6,6 +6,7 @@
 #include "fuzz.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 #include "llama_hibernate/llama/gguf.hpp"
+#include "llama_hibernate/llama/state_size.hpp"
 #include "llama_hibernate/llama/vocabulary.hpp"
 #include "virtual_disk.hpp"
 
@@ -21,6 +22,8 @@ void read_header(hibernate::disk& disk, std::size_t size) {
         require(reading->header->bytes <= size);
         require(reading->header->tensor_count <= size);
         (void)reading->header->split_count();
+        const auto bytes = hibernate::llama::bytes_per_token(*reading->header, "f32", "f32");
+        require(!bytes || *bytes < std::uint64_t{1} << 48);
     }
 }
 

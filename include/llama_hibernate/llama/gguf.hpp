@@ -16,12 +16,15 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
 
 namespace hibernate::llama {
 
-using gguf_value = std::variant<bool, std::uint64_t, std::int64_t, double, std::string>;
+/// A list is an array of whole numbers.
+using gguf_list = std::vector<std::uint64_t>;
+using gguf_value = std::variant<bool, std::uint64_t, std::int64_t, double, std::string, gguf_list>;
 
 /// Of a whole number that is not negative, of any width.
 std::optional<std::uint64_t> whole_number(const gguf_value& value);
@@ -31,10 +34,13 @@ struct gguf_header {
     std::uint64_t tensor_count = 0;
     std::uint64_t bytes = 0; ///< up to the end of the last tensor's description
 
-    /// Without arrays, and without strings of more than 64 KiB.
+    /// Without strings of more than 64 KiB, and of arrays only those that tell something of each
+    /// layer: whole numbers, none of them negative, and at most 1024 of them.
     std::map<std::string, gguf_value, std::less<>> metadata;
 
     std::optional<std::uint64_t> whole_number(std::string_view key) const;
+    /// Null if there is no list of that name.
+    const gguf_list* list(std::string_view key) const;
     /// How many files make up the model ("split.count"), and which of them this is, from 0 on.
     std::uint64_t split_count() const { return whole_number("split.count").value_or(1); }
     std::uint64_t split_number() const { return whole_number("split.no").value_or(0); }

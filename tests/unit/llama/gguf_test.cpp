@@ -91,6 +91,35 @@ TEST_CASE("gguf: every type of value is read") {
     CHECK(header.split_count() == 1);
 }
 
+TEST_CASE("gguf: a short array of whole numbers is a list, others are not kept") {
+    const auto minus_one = gguf_u32(0xffffffff);
+    const auto longest = gguf_array(0, 1024, std::string(1024, '\1'));
+    const auto too_long = gguf_array(0, 1025, std::string(1025, '\1'));
+    const auto texts = gguf_array(8, 2, gguf_raw_text("a") + gguf_raw_text("b"));
+    const auto bytes = gguf_file(
+        {gguf_entry("heads", gguf_array(5, 3, gguf_u32(0) + gguf_u32(8) + gguf_u32(4))),
+         gguf_entry("none", gguf_array(4, 0, "")), gguf_entry("longest", longest),
+         gguf_entry("too long", too_long), gguf_entry("texts", texts),
+         gguf_entry("negative", gguf_array(5, 2, gguf_u32(1) + minus_one)),
+         gguf_entry("flags", gguf_array(7, 2, "\1\1")),
+         gguf_entry("fractions", gguf_array(6, 1, "ffff")), gguf_entry("after", gguf_u16(7))},
+        {});
+    const auto header = *read(bytes).header;
+    REQUIRE(header.list("heads") != nullptr);
+    CHECK(*header.list("heads") == hibernate::llama::gguf_list{0, 8, 4});
+    REQUIRE(header.list("none") != nullptr);
+    CHECK(header.list("none")->empty());
+    REQUIRE(header.list("longest") != nullptr);
+    CHECK(header.list("longest")->size() == 1024);
+    for (const auto* other : {"too long", "texts", "negative", "flags", "fractions"}) {
+        CHECK_FALSE(header.metadata.contains(other));
+    }
+    CHECK(header.list("after") == nullptr);
+    CHECK_FALSE(header.whole_number("heads"));
+    CHECK(header.whole_number("after") == 7);
+    CHECK(header.bytes == bytes.size());
+}
+
 TEST_CASE("gguf: a tokenizer larger than what is read at once is walked") {
     std::string tokens;
     constexpr std::uint64_t count = 40'000;
@@ -159,6 +188,13 @@ TEST_CASE("gguf: metadata beyond what any model has is not kept in memory") {
     std::vector<std::string> entries;
     for (int i = 0; i < 100; ++i) {
         entries.push_back(gguf_entry(std::to_string(i), gguf_text(std::string(60'000, 'x'))));
+    }
+    CHECK(problem_of(gguf_file(entries, {})) == "its metadata has more than 4194304 bytes");
+
+    entries.clear();
+    for (int i = 0; i < 1000; ++i) {
+        const auto list = gguf_array(0, 1024, std::string(1024, '\1'));
+        entries.push_back(gguf_entry(std::to_string(i), list));
     }
     CHECK(problem_of(gguf_file(entries, {})) == "its metadata has more than 4194304 bytes");
 }
