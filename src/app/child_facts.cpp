@@ -5,7 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "llama_hibernate/llama/gguf.hpp"
 #include "llama_hibernate/llama/model_identity.hpp"
+#include "llama_hibernate/llama/state_size.hpp"
 
 namespace hibernate::app {
 
@@ -29,10 +31,45 @@ void replace_names(
     }
 }
 
+std::optional<std::uint64_t>
+measure_state(disk& disk, const llama::server_args& args, const std::string& model_path) {
+    const auto gguf =
+        llama::read_gguf(disk, llama::follow_links(llama::shards_of(model_path).front()));
+    if (!gguf || !gguf->header) {
+        return std::nullopt;
+    }
+    const auto option = [&args](const char* name) {
+        const auto found = args.state_options.find(name);
+        return found == args.state_options.end() ? std::string() : found->second;
+    };
+    return llama::bytes_per_token(*gguf->header, option("cache-type-k"), option("cache-type-v"));
+}
+
 } // namespace
 
-file_identities
-identify_files(disk& disk, const llama::server_args& args, const llama::properties& props) {
+file_versions note_versions(disk& disk, const llama::server_args& args) {
+    file_versions versions;
+    const auto note = [&](const std::string& path) {
+        for (const auto& shard : llama::shards_of(path)) {
+            if (auto version = disk.version(shard)) {
+                versions[shard.string()] = std::move(*version);
+            }
+        }
+    };
+    if (!args.model_path.empty()) {
+        note(args.model_path);
+    }
+    for (const auto& file : args.state_files) {
+        note(file.path);
+    }
+    return versions;
+}
+
+file_identities identify_files(
+    disk& disk,
+    const llama::server_args& args,
+    const llama::properties& props,
+    const file_versions& before) {
     std::vector<std::string> paths{props.model_path};
     for (const auto& file : args.state_files) {
         paths.push_back(file.path);
@@ -47,6 +84,17 @@ identify_files(disk& disk, const llama::server_args& args, const llama::properti
         }
         identities.by_path[path] = *identity;
     }
+    const auto now = note_versions(disk, args);
+    for (const auto& [path, version] : before) {
+        const auto found = now.find(path);
+        if (found == now.end() || found->second != version) {
+            identities.problem = fmt::format(
+                "{} was replaced while llama-server loaded it; the next start knows it", path);
+        }
+    }
+    if (identities.problem.empty()) {
+        identities.bytes_per_token = measure_state(disk, args, props.model_path);
+    }
     return identities;
 }
 
@@ -57,6 +105,7 @@ child_facts describe_child(
     child_facts facts;
     facts.total_slots = props.total_slots;
     facts.context_size = props.context_size;
+    facts.bytes_per_token = identities.bytes_per_token;
     facts.model_name = std::filesystem::path(props.model_path).filename().string();
     if (!props.model_path.empty()) {
         // The child has our working directory.

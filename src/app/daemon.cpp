@@ -293,7 +293,10 @@ void daemon::perform(keeper::action what) {
     case keeper::action::interrupt_child:
         return spawn(interrupt_child());
     case keeper::action::kill_child:
-        return child_->send(SIGKILL);
+        if (child_) {
+            child_->send(SIGKILL);
+        }
+        return;
     case keeper::action::finish:
         return spawn(finish());
     }
@@ -302,11 +305,9 @@ void daemon::perform(keeper::action what) {
 // ----------------------------------------------------------------------------------- the child
 
 asio::awaitable<void> daemon::live_child() {
-    if (life_ > 1) {
-        co_await keeping_.settle();
-        if (lifecycle_.phase() != keeper::phase::loading) {
-            co_return; // a stop came first
-        }
+    co_await keeping_.prepare();
+    if (lifecycle_.phase() != keeper::phase::loading) {
+        co_return; // a stop came first
     }
     const auto life_started = clock::now();
     const auto port = find_free_port(context_);
@@ -374,7 +375,7 @@ asio::awaitable<void> daemon::start_child_later() {
 }
 
 asio::awaitable<void> daemon::interrupt_child() {
-    if (!child_->running()) { // the next one was not started yet
+    if (!child_ || !child_->running()) { // the next one was not started yet
         dispatch({event::kind::child_exited, 0, 0ms});
         co_return;
     }

@@ -113,7 +113,7 @@ keeping::learn_facts(llama::client& client, const std::function<bool()>& abandon
         auto props = co_await client.props(deadline);
         if (props) {
             const auto identify = [this, props = *props] {
-                return identify_files(*disk_, args_, props);
+                return identify_files(*disk_, args_, props, versions_);
             };
             const auto identities = co_await disk_thread_.run(identify);
             if (!identities.problem.empty()) {
@@ -147,11 +147,12 @@ keeping::learn_facts(llama::client& client, const std::function<bool()>& abandon
     }
 }
 
-asio::awaitable<void> keeping::settle() {
+asio::awaitable<void> keeping::prepare() {
     stop_reading_ = true;
     const auto nothing = [] { return true; };
     co_await background_.run(nothing);
-    co_await disk_thread_.run(nothing);
+    const auto note = [this] { return note_versions(*disk_, args_); };
+    versions_ = co_await disk_thread_.run(note);
 }
 
 void keeping::read_ahead() {
@@ -305,7 +306,7 @@ void keeping::tidy() {
             }
         }
     };
-    store::room_keeper::present now{facts_->signature, in_use_};
+    store::room_keeper::present now{facts_->signature, in_use_, {}};
     const auto keep_bound = [this, now = std::move(now)] {
         if (!stopping_) {
             room_->tidy(now);
@@ -320,12 +321,6 @@ asio::awaitable<void> keeping::save(
     if (!directory_ || !facts_) {
         co_return;
     }
-    const auto note = [this, survived = in_use_] {
-        for (const auto& id : survived) {
-            directory_->note_survival(id);
-        }
-    };
-    background_.start(note, [] {});
     slot_saver saver(*client, disk_thread_, *directory_, *room_, *facts_, in_use_);
     auto report = co_await saver.run(deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
@@ -340,10 +335,13 @@ asio::awaitable<void> keeping::save(
 }
 
 asio::awaitable<void> keeping::finish(time_point deadline) {
-    if (saved_ids_.empty()) {
+    if (saved_ids_.empty() && in_use_.empty()) {
         co_return;
     }
-    const auto sync = [this, ids = saved_ids_] {
+    const auto sync = [this, ids = saved_ids_, survivors = in_use_] {
+        for (const auto& id : survivors) {
+            directory_->note_survival(id);
+        }
         for (const auto& id : ids) {
             make_durable(id);
         }

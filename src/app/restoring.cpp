@@ -91,7 +91,9 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
         const auto wrong = fmt::format(
             "llama-server restored {} tokens of its {}", result->tokens, manifest.tokens);
         co_await quarantine(manifest.id, wrong);
-        report_.child = co_await examine_child(step.slot, deadline);
+        // Before another task moves it from the slot to the RAM cache.
+        const auto erased = co_await client_.erase_slot(step.slot, clock::now() + call_limit);
+        report_.child = erased ? child_state::well : child_state::harmed;
         co_return step_outcome::unfit;
     }
     if (result) {

@@ -30,7 +30,7 @@ slot_saver::slot_saver(
     const child_facts& facts,
     std::set<std::string> in_use)
     : client_(client), disk_(disk), directory_(directory), room_(room),
-      facts_(facts), now_{facts.signature, std::move(in_use)} {}
+      facts_(facts), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
 
 asio::awaitable<save_report> slot_saver::run(time_point deadline, std::function<bool()> abandoned) {
     const auto start = clock::now();

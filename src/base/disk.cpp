@@ -186,6 +186,16 @@ public:
         return static_cast<std::uint64_t>(about.st_size);
     }
 
+    io_result<std::string> version(const fs::path& file) override {
+        struct stat about {};
+        if (stat(file.c_str(), &about) != 0) {
+            return last_error();
+        }
+        return fmt::format(
+            "{}:{} {} bytes {}.{:09}", about.st_dev, about.st_ino, about.st_size,
+            about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+    }
+
     io_result<std::uint64_t> free_space(const fs::path& directory) override {
         struct statvfs about {};
         if (statvfs(directory.c_str(), &about) != 0) {

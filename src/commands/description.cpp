@@ -66,8 +66,7 @@ void read_words(
     const std::span all(tokens);
     const auto ends = [&all](std::size_t shown) {
         const bool whole = all.size() <= 2 * shown;
-        return std::pair(
-            whole ? all : all.first(shown), whole ? all.first(0) : all.last(shown));
+        return std::pair(whole ? all : all.first(shown), whole ? all.first(0) : all.last(shown));
     };
     const auto [first, last] = ends(shown_tokens);
     std::set<token> wanted(first.begin(), first.end());
@@ -101,11 +100,10 @@ std::string when(store::wall_time then, store::wall_time now) {
 
 void add_manifest(lines& to, const store::manifest& saved, store::wall_time now) {
     to.add(
-        "model", saved.model_path.empty()
-                     ? printable_text(saved.model_name)
-                     : fmt::format(
-                           "{} ({})", printable_text(saved.model_name),
-                           printable_text(saved.model_path)));
+        "model", saved.model_path.empty() ? printable_text(saved.model_name)
+                                          : fmt::format(
+                                                "{} ({})", printable_text(saved.model_name),
+                                                printable_text(saved.model_path)));
     to.add("tokens", std::to_string(saved.tokens));
     to.add(
         "saved", fmt::format(
@@ -114,8 +112,8 @@ void add_manifest(lines& to, const store::manifest& saved, store::wall_time now)
     to.add("last used", when(saved.last_used, now));
     to.add("restored", saved.uses == 1 ? "once" : fmt::format("{} times", saved.uses));
     to.add(
-        "checksum", saved.checksum.empty() ? "not computed yet"
-                                           : fmt::format("XXH3-128 {}", saved.checksum));
+        "checksum",
+        saved.checksum.empty() ? "not computed yet" : fmt::format("XXH3-128 {}", saved.checksum));
     to.add("on disk", saved.synced ? "synced" : "not synced yet");
     if (saved.crashes != 0) {
         to.add("crashes", fmt::format("{} of llama-server with it", saved.crashes));

@@ -141,12 +141,9 @@ const char* name_of(kind what) {
 json describe(const stored_item& item, const successors& known) {
     const auto successor = successor_of(item, known);
     json object{
-        {"id", item.id},
-        {"directory", item.directory},
-        {"bytes", item.bytes},
-        {"state", successor.empty() ? name_of(item.what) : "superseded"},
-        {"problem", item.problem},
-        {"superseded_by", successor}};
+        {"id", item.id},           {"directory", item.directory},
+        {"bytes", item.bytes},     {"state", successor.empty() ? name_of(item.what) : "superseded"},
+        {"problem", item.problem}, {"superseded_by", successor}};
     if (item.manifest) {
         const auto& saved = *item.manifest;
         object.update(
@@ -168,8 +165,8 @@ json describe(const stored_item& item, const successors& known) {
 
 } // namespace
 
-std::string list_as_table(
-    const store::inventory& stored, std::uint64_t max_disk, store::wall_time now) {
+std::string
+list_as_table(const store::inventory& stored, std::uint64_t max_disk, store::wall_time now) {
     const auto known = find_successors(stored);
     std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "STATE"}};
     for (const auto* item : in_order(stored)) {

@@ -71,8 +71,8 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
         app.parse(reversed);
-        const int ways = (request.ids.empty() ? 0 : 1) + (request.model.empty() ? 0 : 1) +
-                         (request.all ? 1 : 0);
+        const int ways =
+            (request.ids.empty() ? 0 : 1) + (request.model.empty() ? 0 : 1) + (request.all ? 1 : 0);
         if (remove->parsed() && ways != 1) {
             throw CLI::ValidationError("rm", "give either IDs, --model NAME or --all");
         }
@@ -80,8 +80,7 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
         std::ostringstream out;
         std::ostringstream complaint;
         const bool help = app.exit(error, out, complaint) == 0;
-        return {
-            std::nullopt, help ? out.str() : complaint.str(), help ? 0 : exit_status::usage};
+        return {std::nullopt, help ? out.str() : complaint.str(), help ? 0 : exit_status::usage};
     }
     request.what = verbs.at(app.get_subcommands().front());
     if (!max_disk.empty()) {

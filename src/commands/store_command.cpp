@@ -24,11 +24,11 @@ using verb = store_request::verb;
 namespace {
 
 std::string format_item(const stored_item& item) {
-    return item.manifest ? fmt::format(
-                               "{} ({}, {} tokens, {})", item.id,
-                               printable_text(item.manifest->model_name), item.manifest->tokens,
-                               format_bytes(item.bytes))
-                         : fmt::format("{} ({})", item.id, format_bytes(item.bytes));
+    return item.manifest
+               ? fmt::format(
+                     "{} ({}, {} tokens, {})", item.id, printable_text(item.manifest->model_name),
+                     item.manifest->tokens, format_bytes(item.bytes))
+               : fmt::format("{} ({})", item.id, format_bytes(item.bytes));
 }
 
 class store_command {
@@ -43,8 +43,7 @@ public:
     int run() {
         const auto readable = disk_.list(settings_.root);
         if (!readable && readable.error() != boost::system::errc::no_such_file_or_directory) {
-            return fail(
-                fmt::format("{}: {}", settings_.root.string(), readable.error().message()));
+            return fail(fmt::format("{}: {}", settings_.root.string(), readable.error().message()));
         }
         if (request_.what == verb::collect) { // which has to look under locks
             return collect();
@@ -111,9 +110,9 @@ private:
     }
 
     int list() {
-        console_.out << (request_.json
-                             ? list_as_json(stored_, settings_.root, settings_.max_disk)
-                             : list_as_table(stored_, settings_.max_disk, store::wall_now()));
+        console_.out
+            << (request_.json ? list_as_json(stored_, settings_.root, settings_.max_disk)
+                              : list_as_table(stored_, settings_.max_disk, store::wall_now()));
         return 0;
     }
 

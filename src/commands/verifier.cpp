@@ -24,8 +24,7 @@ constexpr auto redraw_pause = 100ms;
 /// One line of a terminal that is written over and over.
 class progress_display {
 public:
-    progress_display(const console& console, std::uint64_t all)
-        : console_(console), all_(all) {}
+    progress_display(const console& console, std::uint64_t all) : console_(console), all_(all) {}
     ~progress_display() { hide(); }
     progress_display(const progress_display&) = delete;
     progress_display& operator=(const progress_display&) = delete;

@@ -96,6 +96,13 @@ head_length(const shape& model, std::string_view what, std::uint64_t heads) {
     return std::max(*length, windowed.value_or(0));
 }
 
+/// Whether some layers keep less than all tokens, however many those are.
+bool keeps_less(const shape& model) {
+    constexpr std::uint64_t any = std::uint64_t{1} << 62;
+    return model.number("attention.sliding_window", any).value_or(0) != 0 ||
+           model.number("full_attention_interval", any).value_or(0) > 1;
+}
+
 } // namespace
 
 std::optional<std::uint64_t> bytes_per_token(
@@ -104,7 +111,8 @@ std::optional<std::uint64_t> bytes_per_token(
     const auto v_block = block_bytes_of(cache_type_v);
     const shape model(header);
     const auto layers = model.number("block_count", max_layers);
-    if (!k_block || !v_block || !layers || *layers == 0 || model.has_any("attention.indexer.")) {
+    if (!k_block || !v_block || !layers || *layers == 0 || keeps_less(model) ||
+        model.has_any("attention.indexer.")) {
         return std::nullopt;
     }
     const auto heads = model.for_layers("attention.head_count", *layers);

@@ -116,8 +116,8 @@ bool is_useless(rank rank) {
 }
 
 /// for_sure tells which candidates go whether there is room or not; they are the first of all.
-eviction_plan make_plan(
-    const inventory& stored, const eviction_question& question, bool (*for_sure)(rank)) {
+eviction_plan
+make_plan(const inventory& stored, const eviction_question& question, bool (*for_sure)(rank)) {
     eviction_plan plan;
     std::size_t sure = 0;
     std::uint64_t freed = 0;

@@ -43,8 +43,7 @@ void model_directory::quarantine(const std::string& id, const std::string& reaso
     }
     log::warning("snapshot {} is put into quarantine: {}", id, reason);
     const auto note = [&reason](manifest& changed) {
-        changed.quarantine =
-            reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
+        changed.quarantine = reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
     };
     // Quick, because it may be the last that we do before we exit.
     if (const auto failed = edit_manifest(disk_, path_, id, when_synced::later, note)) {

@@ -44,7 +44,12 @@ room_keeper::before_save(const present& now, std::optional<std::uint64_t> tokens
     auto question = question_for(now);
     question.saving = true;
     question.needed = result.estimate.value_or(0);
-    result.enough = make_room(stored, question);
+    if (!result.estimate && now.bytes_per_token && tokens) {
+        question.needed = *now.bytes_per_token * *tokens;
+        result.enough = make_room(stored, question);
+        question.needed = 0; // it was no measure: no reason not to save
+    }
+    result.enough = result.enough || make_room(stored, question);
     if (!result.enough) {
         result.problem = fmt::format(
             "there is no room for {}: {}",

@@ -7,8 +7,7 @@ namespace hibernate::store {
 namespace fs = std::filesystem;
 namespace errc = boost::system::errc;
 
-error_code
-set_pinned(disk& disk, const fs::path& directory, const std::string& id, bool pinned) {
+error_code set_pinned(disk& disk, const fs::path& directory, const std::string& id, bool pinned) {
     return edit_manifest(disk, directory, id, when_synced::now, [pinned](manifest& changed) {
         changed.pinned = pinned;
     });

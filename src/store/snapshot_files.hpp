@@ -38,8 +38,8 @@ file_of(const std::filesystem::path& directory, const std::string& id, std::stri
 manifest_reading
 load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
-/// Changes the manifest of a snapshot in place. Daemon and commands run side by side: each change is
-/// made to the manifest as it is then, under a lock on the directory itself.
+/// Changes the manifest of a snapshot in place. Daemon and commands run side by side: each change
+/// is made to the manifest as it is then, under a lock on the directory itself.
 /// errc::no_such_file_or_directory if there is no usable manifest;
 /// errc::resource_unavailable_try_again if somebody holds the lock for seconds.
 error_code edit_manifest(

@@ -20,7 +20,8 @@ verification verify_snapshot(
     }
     auto saved = load_manifest(disk, directory, id);
     if (!saved.value) {
-        const bool readable = disk.read(file_of(directory, id, manifest_extension), 0, 1).has_value();
+        const bool readable =
+            disk.read(file_of(directory, id, manifest_extension), 0, 1).has_value();
         return {readable ? verdict::damaged : verdict::unreadable, std::move(saved.problem)};
     }
     auto reading = examine_snapshot(disk, directory, std::move(*saved.value));
@@ -50,7 +51,8 @@ verification verify_checksum(
     }
     if (*checksum != saved.checksum) {
         return {
-            verdict::damaged, "its state file was changed since it was saved: the checksum differs"};
+            verdict::damaged,
+            "its state file was changed since it was saved: the checksum differs"};
     }
     return {verdict::sound, {}};
 }

@@ -93,6 +93,7 @@ public:
         return real_->list(directory);
     }
     io_result<std::uint64_t> size(const path& file) override { return real_->size(file); }
+    io_result<std::string> version(const path& file) override { return real_->version(file); }
     io_result<std::uint64_t> free_space(const path& directory) override {
         return real_->free_space(directory);
     }

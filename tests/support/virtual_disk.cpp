@@ -194,7 +194,8 @@ io_result<std::vector<file_entry>> virtual_disk::list(const fs::path& directory)
     std::vector<file_entry> found;
     for (const auto& name : names(directory)) {
         const auto& about = *entries_.at((directory / name).string());
-        found.push_back({name, about.content.size(), about.what == kind::file, about.what == kind::directory});
+        found.push_back(
+            {name, about.content.size(), about.what == kind::file, about.what == kind::directory});
     }
     return found;
 }
@@ -208,6 +209,17 @@ io_result<std::uint64_t> virtual_disk::size(const fs::path& file) {
         return found.error();
     }
     return std::uint64_t{(*found)->content.size()};
+}
+
+io_result<std::string> virtual_disk::version(const fs::path& file) {
+    if (const auto failed = step(file)) {
+        return failed;
+    }
+    const auto found = regular_file(file);
+    if (!found) {
+        return found.error();
+    }
+    return std::to_string(std::hash<std::string>{}((*found)->content));
 }
 
 io_result<std::uint64_t> virtual_disk::free_space(const fs::path& directory) {

@@ -69,6 +69,7 @@ public:
     error_code check_writable(const std::filesystem::path& directory) override;
     io_result<std::vector<file_entry>> list(const std::filesystem::path& directory) override;
     io_result<std::uint64_t> size(const std::filesystem::path& file) override;
+    io_result<std::string> version(const std::filesystem::path& file) override;
     io_result<std::uint64_t> free_space(const std::filesystem::path& directory) override;
     io_result<std::string>
     read(const std::filesystem::path& file, std::uint64_t offset, std::size_t max_bytes) override;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "llama_hibernate/base/disk.hpp"
@@ -17,18 +18,31 @@ struct child_facts {
     std::uint64_t context_size = 0; ///< tokens of one slot; 0: not known
     std::string model_name;         ///< for people: the model's file name
     std::string model_path;         ///< absolute; empty if the child does not say
+    /// Of a slot's state, as its model's header tells: see llama::bytes_per_token.
+    std::optional<std::uint64_t> bytes_per_token;
     store::signature signature;
 };
+
+/// disk::version's of the files that the child is about to load, as far as the arguments name them,
+/// by path; none of one that cannot be read. Blocks.
+using file_versions = std::map<std::string, std::string>;
+file_versions note_versions(disk& disk, const llama::server_args& args);
 
 /// llama::identify_model's of every file whose content counts, by path; or the first that cannot be
 /// read and why, as a clause.
 struct file_identities {
     std::map<std::string, std::string> by_path;
     std::string problem;
+    std::optional<std::uint64_t> bytes_per_token; ///< of the model's state
 };
-/// Those of the model that the child has loaded and of the files that its arguments name. Blocks.
-file_identities
-identify_files(disk& disk, const llama::server_args& args, const llama::properties& props);
+/// Those of the model that the child has loaded and of the files that its arguments name. before
+/// are the versions from before it loaded them: if one was replaced since, it is not known what the
+/// child has loaded, and that is a problem. Blocks.
+file_identities identify_files(
+    disk& disk,
+    const llama::server_args& args,
+    const llama::properties& props,
+    const file_versions& before);
 
 /// The signature holds all that the start has to have in common with that of a snapshot. What the
 /// child downloads by itself for a draft or a projector is known by its name only.

@@ -101,7 +101,7 @@ private:
     std::optional<process::child> child_;
     std::shared_ptr<llama::client> client_;
     std::size_t answered_before_ = 0; ///< requests, when this life began to serve
-    bool abandon_ = false; ///< no further restore or save is started
+    bool abandon_ = false;            ///< no further restore or save is started
 
     clock::time_point started_;
     clock::time_point first_stop_;    ///< when the first stop signal came

@@ -42,10 +42,10 @@ public:
     /// budget. Throws startup_error when nothing says where it could be.
     boost::asio::awaitable<void> open();
 
-    /// To be waited for before the child is started again: completes when nothing goes on in the
-    /// background. The forked process allocates, which not every allocator bears while another
-    /// thread does.
-    boost::asio::awaitable<void> settle();
+    /// To be waited for before the child is started: notes which files it is going to load, and
+    /// completes when nothing goes on in the background. The forked process allocates, which not
+    /// every allocator bears while another thread does.
+    boost::asio::awaitable<void> prepare();
 
     /// While the child loads, its snapshots are read and checked in the background.
     void read_ahead();
@@ -84,7 +84,8 @@ public:
         time_point deadline,
         std::function<bool()> abandoned);
 
-    /// Brings what was saved onto the medium, as far as it comes until the deadline.
+    /// The child has stopped as it should. Brings what was saved onto the medium, as far as it
+    /// comes until the deadline.
     boost::asio::awaitable<void> finish(time_point deadline);
 
     /// Destroying this object would wait for a disk.
@@ -119,6 +120,7 @@ private:
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
     std::optional<child_facts> facts_;                  ///< none until the child was understood
+    file_versions versions_;                            ///< from before the child loaded
     std::vector<std::string> restored_ids_;
     std::set<std::string> in_use_;       ///< restored into the child that runs
     std::vector<std::string> saved_ids_; ///< not durable yet

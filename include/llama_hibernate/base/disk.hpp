@@ -2,9 +2,9 @@
 // The one seam between us and the file system: what the store does to disks, as an interface, so
 // that a test can make any of it fail, or keep it all in memory.
 //
-// No operation on a file follows a symbolic link in the last component of its path (a directory may
-// be one: people put caches on other disks that way), and whatever is created is private from its
-// first instant: directories 0700, files 0600. Failure is an error_code; nothing
+// No operation on a file but version() follows a symbolic link in the last component of its path (a
+// directory may be one: people put caches on other disks that way), and whatever is created is
+// private from its first instant: directories 0700, files 0600. Failure is an error_code; nothing
 // throws, and nothing here logs. All calls block: they belong on the disk thread, or before
 // serving.
 
@@ -42,8 +42,8 @@ public:
 /// Whether a file's data is on the medium when the call returns, or some time later.
 enum class when_synced { now, later };
 
-/// Asked again and again while a long file is read, with the bytes that were read so far: whether to
-/// go on. None: to the end.
+/// Asked again and again while a long file is read, with the bytes that were read so far: whether
+/// to go on. None: to the end.
 using read_watch = std::function<bool(std::uint64_t bytes)>;
 
 class disk {
@@ -63,6 +63,9 @@ public:
 
     virtual io_result<std::vector<file_entry>> list(const std::filesystem::path& directory) = 0;
     virtual io_result<std::uint64_t> size(const std::filesystem::path& file) = 0;
+    /// Differs once the file was replaced or written to. Links are followed here: what counts is
+    /// what a reader of that name would get.
+    virtual io_result<std::string> version(const std::filesystem::path& file) = 0;
     virtual io_result<std::uint64_t> free_space(const std::filesystem::path& directory) = 0;
 
     /// At most max_bytes from offset on; less only at the end of the file.

@@ -7,8 +7,8 @@
 
 namespace hibernate {
 
-/// Bytes that can be had without swapping, as Linux estimates it: what is free, and file caches that
-/// may go. Nothing where the system does not say.
+/// Bytes that can be had without swapping, as Linux estimates it: what is free, and file caches
+/// that may go. Nothing where the system does not say.
 std::optional<std::uint64_t> available_memory();
 
 /// The same from the text of /proc/meminfo.

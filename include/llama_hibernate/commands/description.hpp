@@ -1,7 +1,8 @@
 #pragma once
 // What `store show` prints of one snapshot: its manifest in words, what its state file holds, and
-// the first and last words of its text. The words come from the model file, if that is still the one
-// that the conversation was had with; llama-server is not needed. Otherwise token ids have to do.
+// the first and last words of its text. The words come from the model file, if that is still the
+// one that the conversation was had with; llama-server is not needed. Otherwise token ids have to
+// do.
 
 #include <cstdint>
 #include <filesystem>

@@ -16,8 +16,7 @@ struct selection {
 
 /// By ids or beginnings of them; "DIRECTORY/ID" chooses between model directories. Whatever has an
 /// id can be named: sound snapshots, those in quarantine, and broken ones.
-selection
-select_by_ids(const store::inventory& stored, const std::vector<std::string>& wanted);
+selection select_by_ids(const store::inventory& stored, const std::vector<std::string>& wanted);
 
 /// Everything that has an id.
 std::vector<const store::stored_item*> select_all(const store::inventory& stored);

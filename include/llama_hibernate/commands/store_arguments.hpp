@@ -1,5 +1,6 @@
 #pragma once
-// The command line of `llama-hibernate store`, after that word and without our --hibernate-* options.
+// The command line of `llama-hibernate store`, after that word and without our --hibernate-*
+// options.
 
 #include <cstdint>
 #include <optional>

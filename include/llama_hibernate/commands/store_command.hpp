@@ -1,6 +1,6 @@
 #pragma once
-// `llama-hibernate store ...`: looks after the saved conversations. Nothing here needs that a daemon
-// runs or that none does. What is read is read without locks; what is changed is changed as
+// `llama-hibernate store ...`: looks after the saved conversations. Nothing here needs that a
+// daemon runs or that none does. What is read is read without locks; what is changed is changed as
 // snapshot_changes.hpp says, and gc keeps out of directories that a daemon uses.
 
 #include <cstddef>

@@ -12,8 +12,8 @@
 namespace hibernate::keeper {
 
 struct crash {
-    std::size_t restored = 0;      ///< snapshots that were in the child
-    std::uint64_t crashes = 0;     ///< children in a row that crashed with this one, with this crash
+    std::size_t restored = 0;  ///< snapshots that were in the child
+    std::uint64_t crashes = 0; ///< children in a row that crashed with this one, with this crash
     bool answered_anything = true; ///< requests were answered to their end since it was restored
 };
 

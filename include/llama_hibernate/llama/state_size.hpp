@@ -6,11 +6,9 @@
 //
 // and what the file says of the token itself. Keys and their defaults are those of llama.cpp.
 //
-// It is an estimate to make room by, and the real size is checked after the save. As a rule it is
-// too high: where a layer keeps less than all tokens (a sliding window), or a layer of a hybrid
-// keeps none and the header does not list it (qwen35), or K and V are one (MLA), the whole is
-// counted. Not counted is what does not grow with the tokens or is not the model's: recurrent
-// state, checkpoints, a draft model's part, images.
+// It is an estimate to make room by, and the real size is checked after the save. Where K and V are
+// one (MLA) it is too high, because both are counted. Not counted is what does not grow with the
+// tokens or is not the model's: recurrent state, checkpoints, a draft model's part, images.
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +21,9 @@ namespace hibernate::llama {
 /// In bytes. The types are those of --cache-type-k and --cache-type-v; empty is the default, f16.
 /// Nothing if it cannot be told: for a type that we do not know, a header that does not tell its
 /// shape (a file that is no model, or a later shard), a model without attention (its state does not
-/// grow), and one with caches of other kinds (the indexers of sparse attention).
+/// grow), one whose layers keep less than all tokens (a sliding window, or only each n-th layer has
+/// attention: by several times too much would be counted), and one with caches of other kinds (the
+/// indexers of sparse attention).
 std::optional<std::uint64_t> bytes_per_token(
     const gguf_header& header, std::string_view cache_type_k, std::string_view cache_type_v);
 

@@ -18,7 +18,7 @@ struct collection {
         std::string what; ///< "snapshot 0123456789abcdef (tiny, 1507 tokens, 2.97 MiB)"
         std::string reason;
     };
-    std::vector<removal> removed; ///< with a dry run: what would be
+    std::vector<removal> removed;      ///< with a dry run: what would be
     std::vector<std::string> problems; ///< clauses on what could not be removed
     std::uint64_t freed_bytes = 0;
     std::uint64_t left_bytes = 0;

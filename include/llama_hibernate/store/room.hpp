@@ -29,6 +29,9 @@ public:
     struct present {
         store::signature signature;
         std::set<std::string> in_use;
+        /// Of the child's state, told from its model; where no file of its kind was measured yet,
+        /// room is made for that, as far as there is any.
+        std::optional<std::uint64_t> bytes_per_token;
     };
 
     /// Brings the store below max_disk, and says what foreign files count towards it. If it takes

@@ -4,8 +4,8 @@
 // without it.
 //
 // The errors are the disk's; errc::no_such_file_or_directory where there is no such snapshot or its
-// manifest is unusable, errc::resource_unavailable_try_again where somebody is stuck in the midst of
-// a change.
+// manifest is unusable, errc::resource_unavailable_try_again where somebody is stuck in the midst
+// of a change.
 
 #include <filesystem>
 #include <string>
@@ -15,12 +15,12 @@
 namespace hibernate::store {
 
 /// What is pinned is never evicted.
-error_code set_pinned(
-    disk& disk, const std::filesystem::path& directory, const std::string& id, bool pinned);
+error_code
+set_pinned(disk& disk, const std::filesystem::path& directory, const std::string& id, bool pinned);
 
 /// It may be restored again, once it passes the checks that every snapshot has to pass.
-error_code lift_quarantine(
-    disk& disk, const std::filesystem::path& directory, const std::string& id);
+error_code
+lift_quarantine(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
 /// Together with what it supersedes, which would be restored again; one that is damaged hides
 /// nothing, so its predecessors stay. No error if it is not there.

@@ -1,7 +1,7 @@
 #pragma once
-// Whether a snapshot is still what was saved: its manifest, the size and head of its state file, and
-// the checksum of the whole of it. Changes nothing and takes no lock, so it may run beside a daemon
-// that uses the directory.
+// Whether a snapshot is still what was saved: its manifest, the size and head of its state file,
+// and the checksum of the whole of it. Changes nothing and takes no lock, so it may run beside a
+// daemon that uses the directory.
 
 #include <filesystem>
 #include <string>
@@ -31,7 +31,10 @@ verification verify_snapshot(
     const read_watch& watch = {});
 
 /// The same of one whose manifest, size and head were found to be right.
-verification
-verify_checksum(disk& disk, const std::filesystem::path& directory, const manifest& saved, const read_watch& watch = {});
+verification verify_checksum(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const manifest& saved,
+    const read_watch& watch = {});
 
 } // namespace hibernate::store

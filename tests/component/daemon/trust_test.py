@@ -139,6 +139,13 @@ class Refusal(TrustCase):
         daemon = self.ready("-np", 2)
         self.assertEqual(len(self.actions("restore")), 1)
 
+    def test_a_snapshot_of_which_only_a_part_came_back_is_not_used(self):
+        self.seed(LONG)
+        daemon = self.ready("-np", 2, FAKE_RESTORE_LOSES=7)
+        (reason,) = self.reasons()
+        self.assertRegex(reason, r"llama-server restored \d+ tokens of its \d+")
+        self.assertEqual(self.cached(daemon), 0)
+
     def test_the_check_leaves_nothing_to_save(self):
         self.seed(LONG)
         before = self.snapshot_tokens()
@@ -193,6 +200,54 @@ class Crash(TrustCase):
                 self.assertEqual(self.actions("restore"), [])
                 self.assertEqual(self.cached(daemon), 0)
                 daemon.end()
+
+    def crash(self, daemon):
+        """The child dies of its first request."""
+        with contextlib.suppress(Exception):
+            harness.post(daemon.port, "/v1/chat/completions", {"messages": [], "max_tokens": 1})
+        self.ends(daemon, 3, 128 + signal.SIGABRT)
+
+    def test_a_snapshot_whose_first_use_killed_the_child_is_not_tried_again(self):
+        self.seed(LONG)
+        self.crash(self.ready("-np", 2, FAKE_CRASH_ON="request"))
+        self.assertEqual(
+            self.reasons(), ["llama-server crashed after it was restored, at its first request"])
+        self.log.unlink()
+        daemon = self.ready("-np", 2)
+        self.assertEqual(self.actions("restore"), [])
+        self.assertEqual(self.cached(daemon), 0)
+
+    def test_of_several_nobody_knows_which_until_it_happens_again(self):
+        self.seed(LONG, OTHER)
+        self.crash(self.ready("-np", 2, FAKE_CRASH_ON="request"))
+        self.assertEqual(self.reasons(), [])
+        self.assertEqual([m["crashes"] for m in self.manifests()], [1, 1])
+        daemon = self.ready("-np", 2, FAKE_CRASH_ON="request")
+        self.assertEqual(len(self.actions("restore")), 4)
+        self.crash(daemon)
+        self.assertEqual(
+            set(self.reasons()), {"llama-server crashed after it was restored, 2 times in a row"})
+        self.log.unlink()
+        self.ready("-np", 2)
+        self.assertEqual(self.actions("restore"), [])
+
+    def test_a_good_stop_in_between_clears_them(self):
+        self.seed(LONG, OTHER)
+        self.crash(self.ready("-np", 2, FAKE_CRASH_ON="request"))
+        daemon = self.ready("-np", 2)
+        self.stop(daemon)
+        self.assertEqual([m["crashes"] for m in self.manifests()], [0, 0])
+        self.crash(self.ready("-np", 2, FAKE_CRASH_ON="request"))
+        self.assertEqual(self.reasons(), [])
+
+    def test_a_child_that_somebody_killed_blames_nothing(self):
+        self.seed(LONG)
+        for number in (signal.SIGKILL, signal.SIGINT):
+            daemon = self.ready("-np", 2)
+            os.kill(self.child(daemon), number)
+            daemon.wait(10)
+        self.assertEqual(self.reasons(), [])
+        self.assertEqual([m["crashes"] for m in self.manifests()], [0])
 
     def test_with_restart_too(self):
         self.seed(LONG)

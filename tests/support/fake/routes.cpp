@@ -299,6 +299,8 @@ asio::awaitable<void> server::restore(connection& client, long id, std::string f
             "Unable to restore slot: No available space in KV cache or invalid slot save file");
         co_return;
     }
+    tokens.resize(
+        tokens.size() - std::min(tokens.size(), static_cast<std::size_t>(settings_.lost_tokens)));
     target.held = tokens;
     std::string body =
         json{

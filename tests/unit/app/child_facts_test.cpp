@@ -73,7 +73,7 @@ TEST_CASE("files count by what is in them and by their scales, not by their name
         llama::properties props;
         props.total_slots = 1;
         props.model_path = "/m/a.gguf";
-        const auto identities = app::identify_files(disk, args, props);
+        const auto identities = app::identify_files(disk, args, props, {});
         CHECK(identities.problem.empty());
         return app::describe_child(args, props, identities).signature;
     };
@@ -96,23 +96,47 @@ TEST_CASE("files count by what is in them and by their scales, not by their name
     CHECK(signature({"--lora", "/m/one.gguf"}) != before);
 }
 
+TEST_CASE("a file that was replaced while it was loaded is told, whatever it is for") {
+    test::virtual_disk disk;
+    disk.put("/m/a-00001-of-00002.gguf", "model");
+    disk.put("/m/a-00002-of-00002.gguf", "rest");
+    disk.put("/m/one.gguf", "adapter");
+    const auto args =
+        llama::read_server_args({"-m", "/m/a-00001-of-00002.gguf", "--lora", "/m/one.gguf"}, {});
+    llama::properties props;
+    props.model_path = "/m/a-00001-of-00002.gguf";
+    const auto before = app::note_versions(disk, args);
+    CHECK(before.size() == 3);
+    CHECK(app::identify_files(disk, args, props, before).problem.empty());
+    for (const auto& [path, version] : before) {
+        const auto content = disk.content(path);
+        disk.put(path, "another");
+        const auto problem = app::identify_files(disk, args, props, before).problem;
+        CHECK(problem.find(path + " was replaced while llama-server loaded it") == 0);
+        disk.put(path, content);
+    }
+    CHECK(app::identify_files(disk, args, props, before).problem.empty());
+}
+
 TEST_CASE("a file that cannot be read is named") {
     test::virtual_disk disk;
     disk.put("/m/a.gguf", "model");
     llama::properties props;
     props.model_path = "/m/a.gguf";
     const auto args = llama::read_server_args({"-m", "/m/a.gguf", "--lora", "/m/none"}, {});
-    CHECK(app::identify_files(disk, args, props).problem.find("/m/none cannot be read: ") == 0);
+    CHECK(app::identify_files(disk, args, props, {}).problem.find("/m/none cannot be read: ") == 0);
     props.model_path = "/m/gone.gguf";
     CHECK(
-        app::identify_files(disk, args, props).problem.find("/m/gone.gguf cannot be read: ") == 0);
+        app::identify_files(disk, args, props, {}).problem.find("/m/gone.gguf cannot be read: ") ==
+        0);
 }
 
 TEST_CASE("any build will do if its slot files have the same version") {
     llama::properties props;
     props.build = "b2";
     props.model_path = "a";
-    auto facts = app::describe_child(llama::read_server_args({}, {}), props, {{{"a", "abc"}}, {}});
+    auto facts =
+        app::describe_child(llama::read_server_args({}, {}), props, {{{"a", "abc"}}, {}, {}});
     app::accept_any_build(facts, 4);
     auto saved = facts.signature;
     saved.parts["build"] = "b1";

@@ -42,9 +42,8 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
     });
     put_snapshot(disk, other_directory, 'c', 1000, 3, [](auto& one) { one.bytes = 1; });
     put_snapshot(disk, own_directory, 'd', 1000, 50);
-    put_snapshot(disk, own_directory, 'e', 1000, 300, [](auto& one) {
-        one.supersedes = {id_of('d')};
-    });
+    put_snapshot(
+        disk, own_directory, 'e', 1000, 300, [](auto& one) { one.supersedes = {id_of('d')}; });
     disk.put(store_path / (id_of('f') + ".json"), "{}");
     disk.put(store_path / (id_of('f') + ".kv"), "x");
     disk.put(std::filesystem::path(store_root) / "notes.txt", "mine");

@@ -39,10 +39,9 @@ TEST_CASE("each command of the store is read") {
 
 TEST_CASE("a line that is not understood is refused with what is wrong, and status 2") {
     const auto line = GENERATE(
-        std::vector<std::string>{},
-        std::vector<std::string>{"ls", "--jsom"}, std::vector<std::string>{"ls", "a"},
-        std::vector<std::string>{"show"}, std::vector<std::string>{"rm"},
-        std::vector<std::string>{"rm", "a", "--all"},
+        std::vector<std::string>{}, std::vector<std::string>{"ls", "--jsom"},
+        std::vector<std::string>{"ls", "a"}, std::vector<std::string>{"show"},
+        std::vector<std::string>{"rm"}, std::vector<std::string>{"rm", "a", "--all"},
         std::vector<std::string>{"rm", "--all", "--model", "m"},
         std::vector<std::string>{"gc", "--max-disk", "much"},
         std::vector<std::string>{"gc", "--max-disk"}, std::vector<std::string>{"pin"});

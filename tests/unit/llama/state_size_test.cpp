@@ -121,6 +121,12 @@ TEST_CASE("state size: layers may have heads of their own number") {
     CHECK(f16(hybrid) == 4 * 32 * 128 * 2 * 2 + itself);
 }
 
+TEST_CASE("state size: a model whose layers keep less than all tokens is not told") {
+    CHECK_FALSE(f16(with(llama3_8b(), "attention.sliding_window", number(1024))));
+    CHECK(f16(with(llama3_8b(), "attention.sliding_window", number(0))));
+    CHECK_FALSE(f16(with(llama3_8b(), "full_attention_interval", number(4))));
+}
+
 TEST_CASE("state size: where layers differ in what they keep, the most counts") {
     // Gemma 4: shorter heads within the window.
     const auto windowed = with(

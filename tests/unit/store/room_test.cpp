@@ -20,7 +20,7 @@ constexpr std::size_t file_bytes = 10'000;
 struct two_models {
     virtual_disk disk;
     captured_log log;
-    room_keeper::present now{some_signature(), {}};
+    room_keeper::present now{some_signature(), {}, {}};
 
     two_models() {
         for (const char digit : {'1', '2', '3'}) {
@@ -121,6 +121,15 @@ TEST_CASE("before a save there is room for as much as it will probably take") {
         CHECK(room.enough);
         CHECK_FALSE(room.estimate);
         CHECK(all.left() == "123ab");
+    }
+    SECTION("of as much as the model tells: room is made, as far as there is any") {
+        all.now.signature.parts["cache-type-k"] = "q8_0";
+        all.now.bytes_per_token = file_bytes / 100;
+        CHECK(keeper.before_save(all.now, 100).enough);
+        CHECK(all.left().size() < 5);
+        const auto left = all.left();
+        CHECK(keeper.before_save(all.now, 1'000'000).enough); // it was only a guess
+        CHECK(all.left() == left);
     }
 }
 
