@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -17,12 +16,12 @@
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/process/free_port.hpp"
 
 namespace hibernate::app {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
-using boost::system::error_code;
 using keeper::event;
 using std::chrono::milliseconds;
 
@@ -61,78 +60,7 @@ bool is_ignored(int signal) {
     return sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
 }
 
-/// A loopback port that is free now. Nothing holds it until the child listens there.
-std::uint16_t find_free_port(asio::io_context& context) {
-    asio::ip::tcp::acceptor probe(context);
-    error_code ec;
-    probe.open(asio::ip::tcp::v4(), ec);
-    if (!ec) {
-        probe.bind({asio::ip::address_v4::loopback(), std::uint16_t{0}}, ec);
-    }
-    const auto bound = ec ? asio::ip::tcp::endpoint() : probe.local_endpoint(ec);
-    if (ec) {
-        throw startup_error(fmt::format("there is no port for llama-server: {}", ec.message()));
-    }
-    return bound.port();
-}
-
-/// Whether it ended by a fault of its own, not because somebody asked it to.
-bool is_crash(const process::exit_report& report) {
-    switch (report.signal) {
-    case 0:
-        return report.code != 0;
-    case SIGINT:
-    case SIGTERM:
-    case SIGHUP:
-        return false;
-    default:
-        return true;
-    }
-}
-
-/// Whether it died of what it did, and nobody killed it.
-bool is_fault(const process::exit_report& report) {
-    switch (report.signal) {
-    case SIGSEGV:
-    case SIGABRT:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-        return true;
-    default:
-        return false;
-    }
-}
-
-std::string describe(const process::exit_report& report) {
-    return report.signal != 0
-               ? fmt::format(
-                     "was killed by signal {} ({})", report.signal, strsignal(report.signal))
-               : fmt::format("exited with status {}", report.code);
-}
-
 } // namespace
-
-daemon::stop_signals::stop_signals() {
-    hold_back();
-}
-
-void daemon::stop_signals::hold_back() {
-    change_mask(SIG_BLOCK);
-}
-
-void daemon::stop_signals::let_through() {
-    change_mask(SIG_UNBLOCK);
-}
-
-void daemon::stop_signals::change_mask(int how) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-        sigaddset(&set, signal);
-    }
-    pthread_sigmask(how, &set, nullptr);
-}
 
 daemon::daemon(
     options options,
@@ -310,11 +238,15 @@ asio::awaitable<void> daemon::live_child() {
         co_return; // a stop came first
     }
     const auto life_started = clock::now();
-    const auto port = find_free_port(context_);
-    const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), port);
+    const auto port = process::find_free_port(context_);
+    if (!port) {
+        throw startup_error(
+            fmt::format("there is no port for llama-server: {}", port.error().message()));
+    }
+    const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), *port);
     process::command command;
     command.executable = program_;
-    command.arguments = llama::child_arguments(args_, port, keeping_.save_path());
+    command.arguments = llama::child_arguments(args_, *port, keeping_.save_path());
     command.environment = llama::child_environment(environment_);
 
     auto launched = process::child::launch(context_, command);
@@ -333,7 +265,7 @@ asio::awaitable<void> daemon::live_child() {
         context_, address, args_.api_keys.empty() ? std::string() : args_.api_keys.front(),
         args_.api_prefix);
     server_.set_upstream(address);
-    log::info("started {} (process {}, port {})", program_, child_->pid(), port);
+    log::info("started {} (process {}, port {})", program_, child_->pid(), *port);
     spawn(watch_health(life_));
     keeping_.read_ahead();
 
@@ -342,13 +274,13 @@ asio::awaitable<void> daemon::live_child() {
     if (phase_of_death == keeper::phase::replacing) {
         log::info("llama-server is gone; it is started again, and nothing is restored into it");
     } else if (!lifecycle_.stop_was_requested()) {
-        log::error("llama-server {}", describe(report));
+        log::error("llama-server {}", report.describe());
     }
-    if (phase_of_death == keeper::phase::restoring && is_crash(report)) {
+    if (phase_of_death == keeper::phase::restoring && report.is_crash()) {
         abandon_ = true;
         co_await keeping_.blame_last_restore();
     }
-    if (phase_of_death == keeper::phase::ready && is_fault(report)) {
+    if (phase_of_death == keeper::phase::ready && report.is_fault()) {
         co_await keeping_.suspect_restored(hooks_.answered_posts() != answered_before_);
     }
     const auto up_time = std::chrono::duration_cast<milliseconds>(clock::now() - life_started);

@@ -19,6 +19,7 @@
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/process/child.hpp"
+#include "llama_hibernate/process/stop_signals.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/server.hpp"
 
@@ -68,25 +69,12 @@ private:
     void leave();
     clock::time_point save_deadline() const;
 
-    /// Held back but while run() listens for them: one that comes earlier must wait, and one that
-    /// comes when all is over must not change how we end. Threads that are started meanwhile never
-    /// get them.
-    class stop_signals {
-    public:
-        stop_signals(); ///< holds them back
-        void hold_back();
-        void let_through();
-
-    private:
-        static void change_mask(int how);
-    };
-
     options options_;
     llama::server_args args_;
     llama::environment_map environment_;
     std::string program_;
 
-    stop_signals stop_signals_; ///< before everything that starts a thread
+    process::stop_signals stop_signals_; ///< before everything that starts a thread
     boost::asio::io_context context_;
     boost::asio::signal_set signals_;
     keeping keeping_;

@@ -18,21 +18,14 @@
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
+#include "llama_hibernate/process/exit_report.hpp"
+
 namespace hibernate::process {
 
 struct command {
     std::string executable;               ///< a path; PATH is not searched
     std::vector<std::string> arguments;   ///< without argv[0]
     std::vector<std::string> environment; ///< all of it, "NAME=value"
-};
-
-/// How a process ended: by exit or by a signal, never both.
-struct exit_report {
-    int code = 0;   ///< of exit(), when signal is 0
-    int signal = 0; ///< that ended it, or 0
-
-    /// As a shell reports it: the code, or 128 + signal.
-    int shell_status() const noexcept { return signal != 0 ? 128 + signal : code; }
 };
 
 /// One started process. Destroying it kills and reaps the process if it still runs, so a child

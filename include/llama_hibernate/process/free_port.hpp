@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/system/result.hpp>
+
+namespace hibernate::process {
+
+/// A loopback port that is free now. Nothing holds it until somebody listens there.
+boost::system::result<std::uint16_t> find_free_port(boost::asio::io_context& context);
+
+} // namespace hibernate::process
