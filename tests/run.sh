@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test:   tests/run.sh [release|dev|tsan]...
+# Installs what is missing, builds, and runs every test:   tests/run.sh [release|dev|tsan|fuzz]...
 #
-# Without arguments: release (all tests, the ones on a real llama-server included) and dev (address
-# and undefined-behaviour sanitizers; all but those). The real llama-server is unpacked into build/
+# Without arguments: release (all tests, the ones on a real llama-server included), dev (address and
+# undefined-behaviour sanitizers; all but those), and fuzz (each fuzzer for a minute; skipped where
+# clang 19 cannot be had). The real llama-server is unpacked into build/
 # without installing it, or is the one that REAL_LLAMA_SERVER names; where there is none, the tests
 # that need it are reported as skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 presets=("$@")
-[ ${#presets[@]} -gt 0 ] || presets=(release dev)
+[ ${#presets[@]} -gt 0 ] || presets=(release dev fuzz)
 for preset in "${presets[@]}"; do
     case $preset in
-    release | dev | tsan) ;;
-    *) echo "usage: tests/run.sh [release|dev|tsan]..." >&2; exit 2 ;;
+    release | dev | tsan | fuzz) ;;
+    *) echo "usage: tests/run.sh [release|dev|tsan|fuzz]..." >&2; exit 2 ;;
     esac
 done
 
@@ -37,6 +38,15 @@ fi
 
 skipped=()
 for preset in "${presets[@]}"; do
+    if [ "$preset" = fuzz ]; then
+        step "fuzz"
+        if packaging/install-packages fuzz; then
+            tests/fuzz/run.sh 60
+        else
+            skipped+=("    the fuzzers: no clang 19")
+        fi
+        continue
+    fi
     step "build $preset"
     packaging/build "$preset" -DHIBERNATE_TESTS=ON -DHIBERNATE_REAL_LLAMA_SERVER="$REAL_LLAMA_SERVER"
     step "test $preset"

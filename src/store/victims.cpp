@@ -54,8 +54,8 @@ std::set<std::string> find_missing_models(disk& disk, const inventory& stored) {
             continue;
         }
         const auto& path = item.manifest->model_path;
-        // Our disk follows no link; what is one is there.
-        if (const auto size = disk.size(path); !size && says_gone(size.error())) {
+        // A link that leads nowhere is as good as none: model caches are made of links.
+        if (const auto version = disk.version(path); !version && says_gone(version.error())) {
             missing.insert(path);
         }
     }
