@@ -60,8 +60,10 @@ private:
     int value_;
 };
 
+/// Does not wait for the other end of what is a pipe and no file.
 descriptor open_file(const fs::path& file, int flags) {
-    return descriptor(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file));
+    constexpr int always = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    return descriptor(::open(file.c_str(), flags | always, private_file));
 }
 
 descriptor open_directory(const fs::path& directory) {
@@ -215,6 +217,9 @@ public:
         if (fstat(source.get(), &about) != 0) {
             return last_error();
         }
+        if (!S_ISREG(about.st_mode)) {
+            return make_error(boost::system::errc::invalid_argument);
+        }
         const auto length = static_cast<std::uint64_t>(about.st_size);
         const auto available = offset < length ? length - offset : 0;
         std::string content(
@@ -333,9 +338,12 @@ std::unique_ptr<disk> make_real_disk() {
     return std::make_unique<real_disk>();
 }
 
-std::string boot_id() {
-    std::string id;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+const std::string& boot_id() {
+    static const std::string id = [] {
+        std::string text;
+        std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+        return text;
+    }();
     return id;
 }
 

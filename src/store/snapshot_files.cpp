@@ -114,17 +114,12 @@ fs::path file_of(const fs::path& directory, const std::string& id, std::string_v
 
 manifest_reading load_manifest(disk& disk, const fs::path& directory, const std::string& id) {
     const auto file = file_of(directory, id, manifest_extension);
-    // Asked first, because to open what is no regular file might wait for ever.
-    const auto size = disk.size(file);
-    if (!size) {
-        return {{}, fmt::format("its manifest cannot be read: {}", size.error().message())};
-    }
-    if (*size > max_manifest_bytes) {
-        return {{}, fmt::format("its manifest has {} bytes", *size)};
-    }
-    const auto text = disk.read(file, 0, max_manifest_bytes);
+    const auto text = disk.read(file, 0, max_manifest_bytes + 1);
     if (!text) {
         return {{}, fmt::format("its manifest cannot be read: {}", text.error().message())};
+    }
+    if (text->size() > max_manifest_bytes) {
+        return {{}, fmt::format("its manifest has more than {} bytes", max_manifest_bytes)};
     }
     auto reading = read_manifest(*text);
     if (!reading.value) {
@@ -172,7 +167,7 @@ snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std:
 
 snapshot_reading examine_snapshot(disk& disk, const fs::path& directory, manifest saved) {
     snapshot_reading result;
-    const auto boot = boot_id();
+    const auto& boot = boot_id();
     if (!saved.synced && (boot.empty() || saved.boot_id != boot)) {
         result.problem = "the machine restarted before it was synced to the disk";
         result.damaged = true;

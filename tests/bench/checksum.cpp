@@ -1,7 +1,9 @@
 // How fast a snapshot is read and hashed, against dd on the same file in the same run: from the
-// medium, as the read-ahead does it (idle I/O priority), and from the page cache, as a restore does.
+// medium, as the read-ahead does it (idle I/O priority), and from the page cache, as a restore
+// does.
 //
-//     bench_checksum [MIB] [ROUNDS] [DIRECTORY]     1024, 5 and the temporary directory unless given
+//     bench_checksum [MIB] [ROUNDS] [DIRECTORY]     1024, 5 and the temporary directory unless
+//     given
 
 #include <algorithm>
 #include <chrono>

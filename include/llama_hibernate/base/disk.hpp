@@ -68,7 +68,8 @@ public:
     virtual io_result<std::string> version(const std::filesystem::path& file) = 0;
     virtual io_result<std::uint64_t> free_space(const std::filesystem::path& directory) = 0;
 
-    /// At most max_bytes from offset on; less only at the end of the file.
+    /// At most max_bytes from offset on; less only at the end of the file. What is no regular file
+    /// is refused, and never waited for.
     virtual io_result<std::string>
     read(const std::filesystem::path& file, std::uint64_t offset, std::size_t max_bytes) = 0;
 
@@ -103,6 +104,6 @@ public:
 std::unique_ptr<disk> make_real_disk();
 
 /// Distinguishes one boot of this machine from the next; empty where the system has no such id.
-std::string boot_id();
+const std::string& boot_id();
 
 } // namespace hibernate
