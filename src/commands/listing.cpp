@@ -26,23 +26,6 @@ namespace {
 constexpr std::size_t columns = 7;
 using row = std::array<std::string, columns>;
 
-struct amount {
-    std::size_t count = 0;
-    std::uint64_t bytes = 0;
-};
-
-template <typename Condition>
-amount count_if(const store::inventory& stored, Condition condition) {
-    amount found;
-    for (const auto& item : stored.items) {
-        if (condition(item)) {
-            ++found.count;
-            found.bytes += item.bytes;
-        }
-    }
-    return found;
-}
-
 using successors = std::map<store::snapshot_key, std::string>;
 
 /// The one that it waits for, or nothing.
@@ -57,16 +40,6 @@ std::size_t count_characters(std::string_view text) {
         text.remove_prefix(first_character(text).bytes);
     }
     return count;
-}
-
-bool has_id(const stored_item& item) {
-    return !item.id.empty();
-}
-bool is_leftover(const stored_item& item) {
-    return item.what == kind::leftover;
-}
-bool is_foreign(const stored_item& item) {
-    return item.what == kind::foreign;
 }
 
 /// By model, and the last used first.
@@ -102,16 +75,15 @@ std::string counted(std::size_t count, const char* one, const char* many) {
 }
 
 std::string sum_up(const store::inventory& stored, std::uint64_t max_disk) {
-    const auto snapshots = count_if(stored, has_id);
     auto text = fmt::format(
-        "{}, {} of at most {}", counted(snapshots.count, "snapshot", "snapshots"),
+        "{}, {} of at most {}", counted(select_all(stored).size(), "snapshot", "snapshots"),
         format_bytes(stored.bytes), format_bytes(max_disk));
-    if (const auto leftovers = count_if(stored, is_leftover); leftovers.count != 0) {
+    if (const auto leftovers = amount_of(stored, kind::leftover); leftovers.count != 0) {
         text += fmt::format(
             "; {} ({}) of saves that were cut off or are under way",
             counted(leftovers.count, "file", "files"), format_bytes(leftovers.bytes));
     }
-    if (const auto foreign = count_if(stored, is_foreign); foreign.count != 0) {
+    if (const auto foreign = amount_of(stored, kind::foreign); foreign.count != 0) {
         text += fmt::format(
             "; {} ({}) not ours", counted(foreign.count, "file or folder", "files or folders"),
             format_bytes(foreign.bytes));
@@ -119,7 +91,7 @@ std::string sum_up(const store::inventory& stored, std::uint64_t max_disk) {
     return text + "\n";
 }
 
-json describe(const amount& what) {
+json describe(const store::amount& what) {
     return {{"count", what.count}, {"bytes", what.bytes}};
 }
 
@@ -206,8 +178,8 @@ std::string list_as_json(
         {"max_disk", max_disk},
         {"free_bytes", stored.free_bytes ? json(*stored.free_bytes) : json()},
         {"snapshots", std::move(snapshots)},
-        {"leftovers", describe(count_if(stored, is_leftover))},
-        {"foreign", describe(count_if(stored, is_foreign))}};
+        {"leftovers", describe(amount_of(stored, kind::leftover))},
+        {"foreign", describe(amount_of(stored, kind::foreign))}};
     constexpr int indent = 2;
     return object.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -193,6 +193,17 @@ inventory take_inventory(disk& disk, const fs::path& root) {
     return inventory_taker(disk, root).take();
 }
 
+amount amount_of(const inventory& stored, stored_item::kind what) {
+    amount found;
+    for (const auto& item : stored.items) {
+        if (item.what == what) {
+            ++found.count;
+            found.bytes += item.bytes;
+        }
+    }
+    return found;
+}
+
 std::map<snapshot_key, std::string> find_successors(const inventory& stored) {
     std::map<snapshot_key, std::string> found;
     for (const auto& item : stored.items) {

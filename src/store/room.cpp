@@ -20,7 +20,7 @@ room_keeper::room_keeper(disk& disk, fs::path root, std::string directory, disk_
 
 void room_keeper::tidy(const present& now) {
     auto stored = take_inventory(disk_, root_);
-    if (const auto foreign = count_foreign(stored); foreign.count != 0) {
+    if (const auto foreign = amount_of(stored, stored_item::kind::foreign); foreign.count != 0) {
         log::info(
             "{} files and folders ({}) in {} are not ours; they count towards its bound of {}",
             foreign.count, format_bytes(foreign.bytes), root_.string(),
@@ -149,7 +149,7 @@ std::string room_keeper::describe(const inventory& stored) const {
     auto text = fmt::format(
         "{} holds {} of at most {}", root_.string(), format_bytes(stored.bytes),
         format_bytes(bound_.max_disk));
-    if (const auto foreign = count_foreign(stored); foreign.bytes != 0) {
+    if (const auto foreign = amount_of(stored, stored_item::kind::foreign); foreign.bytes != 0) {
         text += fmt::format(" ({} of it not ours)", format_bytes(foreign.bytes));
     }
     if (stored.free_bytes) {

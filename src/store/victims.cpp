@@ -86,15 +86,4 @@ std::string describe_item(const fs::path& root, const stored_item& item) {
         format_bytes(item.bytes));
 }
 
-amount count_foreign(const inventory& stored) {
-    amount found;
-    for (const auto& item : stored.items) {
-        if (item.what == stored_item::kind::foreign) {
-            ++found.count;
-            found.bytes += item.bytes;
-        }
-    }
-    return found;
-}
-
 } // namespace hibernate::store

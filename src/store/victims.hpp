@@ -40,10 +40,4 @@ error_code remove_item(disk& disk, const std::filesystem::path& root, const stor
 /// "snapshot 0123456789abcdef (tiny, 1507 tokens, 2.97 MiB)", or the path of a file.
 std::string describe_item(const std::filesystem::path& root, const stored_item& item);
 
-struct amount {
-    std::size_t count = 0;
-    std::uint64_t bytes = 0;
-};
-amount count_foreign(const inventory& stored);
-
 } // namespace hibernate::store

@@ -2,6 +2,7 @@
 // Everything under the store's root, with its size: what the bound holds over, what `store ls`
 // shows, and what eviction chooses from. Reading it changes nothing and takes no lock.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -48,6 +49,13 @@ struct inventory {
 /// items. Of foreign directories the first 100,000 entries are counted, in case that the root is
 /// in the midst of somebody's files.
 inventory take_inventory(disk& disk, const std::filesystem::path& root);
+
+/// How many items of a kind there are, and their bytes.
+struct amount {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+};
+amount amount_of(const inventory& stored, stored_item::kind what);
 
 /// Directory and id.
 using snapshot_key = std::pair<std::string, std::string>;
