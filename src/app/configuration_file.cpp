@@ -83,7 +83,7 @@ const option& option_of_key(const std::filesystem::path& file, const std::string
         const std::optional<std::string_view> nearest = nearest_option(key);
         refuse_file(
             file, fmt::format("has a key \"{}\" that is no option", key) +
-                      (nearest ? fmt::format("; did you mean \"{}\"?", *nearest)
+                      (nearest ? fmt::format("; did you mean \"{}\"", *nearest)
                                : "; llama-hibernate --help lists them"));
     }
     return *found;

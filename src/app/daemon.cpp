@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -172,7 +173,10 @@ asio::awaitable<void> daemon::watch_signals() {
         } else if (now - first_stop_ < same_signal) {
             continue;
         }
-        log::info("stopping: signal {} ({})", signal, strsignal(signal));
+        log::info(
+            "{}: signal {} ({})",
+            lifecycle_.stop_was_requested() ? "stopping at once, saving no more" : "stopping",
+            signal, strsignal(signal));
         dispatch({event::kind::stop_requested, 0, 0ms});
     }
 }
@@ -364,11 +368,12 @@ daemon::clock::time_point daemon::save_deadline() const {
 
 asio::awaitable<void> daemon::drain() {
     using namespace asio::experimental::awaitable_operators;
-    asio::steady_timer timer(context_, std::min(options_.drain, options_.stop_budget));
+    const auto limit = std::min(options_.drain, options_.stop_budget);
+    asio::steady_timer timer(context_, limit);
     if (server_.exchanges_in_flight() != 0) {
         log::info(
-            "waiting up to {} for {} requests in flight", format_duration(options_.drain),
-            server_.exchanges_in_flight());
+            "waiting up to {} for {} in flight", format_duration(limit),
+            format_count(server_.exchanges_in_flight(), "request", "requests"));
         co_await (server_.drained() || timer.async_wait(asio::use_awaitable));
     }
     dispatch({event::kind::drained, 0, 0ms});

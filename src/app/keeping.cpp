@@ -13,6 +13,7 @@
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/keeper/crash_blame.hpp"
+#include "llama_hibernate/store/directory_name.hpp"
 
 namespace hibernate::app {
 
@@ -27,6 +28,7 @@ constexpr auto lock_pause = 50ms;
 constexpr auto props_pause = 25ms;
 // Without its facts nothing can be saved either, so this is no part of the restore budget.
 constexpr auto props_patience = 10s;
+constexpr auto short_patience = 200ms;
 // The model is read into the same memory, and is wanted first.
 constexpr std::uint64_t read_ahead_share = 4;
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{4} << 30;
@@ -43,7 +45,7 @@ std::string full_model_name(const llama::server_args& args) {
 }
 
 std::string conversations(std::size_t count) {
-    return fmt::format("{} {}", count, count == 1 ? "conversation" : "conversations");
+    return format_count(count, "conversation", "conversations");
 }
 
 } // namespace
@@ -183,8 +185,8 @@ void keeping::report_quarantine() {
         reasons.insert(one.quarantine);
     }
     log::warning(
-        "{} {} ({}) in quarantine are not restored: {}", quarantined.size(),
-        quarantined.size() == 1 ? "snapshot" : "snapshots", format_bytes(bytes),
+        "not restored: {} ({}) in quarantine: {}",
+        format_count(quarantined.size(), "snapshot", "snapshots"), format_bytes(bytes),
         fmt::join(reasons, "; "));
 }
 
@@ -203,7 +205,7 @@ void keeping::check_snapshots() {
         }
     }
     log::debug(
-        "checked {} snapshots while llama-server loads, in {}", sound,
+        "checked {} while llama-server loads, in {}", format_count(sound, "snapshot", "snapshots"),
         format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - start)));
 }
 
@@ -225,6 +227,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     }
     facts_ = std::move(facts);
     if (!options_.restore || what == extent::learn_only) {
+        nothing.summary = "nothing is restored";
         co_return nothing;
     }
     const auto look = [this] { return directory_->snapshots(); };
@@ -239,6 +242,11 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
         log::warning("{}", skipped);
     }
+    if (!plan.spares.empty()) {
+        log::info(
+            "{} more than there are slots for: the latest are restored",
+            format_count(plan.spares.size(), "snapshot", "snapshots"));
+    }
     const auto planned = plan.steps.size();
     const auto offered = [this](const std::string& id) { offered_id_ = id; };
     restore_watch watch{progress, offered, abandoned};
@@ -248,7 +256,9 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
     nothing.child = report.child;
     if (report.left_out != 0 && !abandoned()) {
-        log::warning("{} of {} snapshots were not restored", report.left_out, planned);
+        log::warning(
+            "not restored: {} of {}", report.left_out,
+            format_count(planned, "snapshot", "snapshots"));
     }
     if (restored_ids_.empty()) {
         co_return nothing;
@@ -324,17 +334,24 @@ asio::awaitable<void> keeping::save(
     slot_saver saver(*client, disk_thread_, *directory_, *room_, *facts_, in_use_);
     auto report = co_await saver.run(deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
+    if (saved_ids_.empty() && report.not_saved == 0) {
+        log::info("nothing new to save");
+        co_return;
+    }
     log::info(
         "saved {}, {} tokens, {} in {}", conversations(saved_ids_.size()), report.tokens,
         format_bytes(report.bytes), format_duration(report.time));
     if (report.not_saved != 0) {
         log::error(
-            "{} slots were not saved: {}", report.not_saved,
+            "not saved: {}: {}", format_count(report.not_saved, "slot", "slots"),
             abandoned() ? "a second signal cut it short" : "see above");
     }
 }
 
 asio::awaitable<void> keeping::finish(time_point deadline) {
+    // What was noted at the start is soon done; a sync that takes long is for the next start.
+    const auto nothing = [] { return true; };
+    co_await background_.run_until(std::min(deadline, clock::now() + short_patience), nothing);
     if (saved_ids_.empty() && in_use_.empty()) {
         co_return;
     }

@@ -1,6 +1,7 @@
 #include "llama_hibernate/app/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -212,6 +213,12 @@ bool names_server_arguments(const environment_map& environment) {
         environment, [](const auto& variable) { return variable.first.starts_with("LLAMA_ARG_"); });
 }
 
+/// A forgotten "store" would start a tool of the system's, with its arguments.
+bool is_store_command(std::string_view word) {
+    constexpr std::array words = {"ls", "show", "verify", "gc", "rm", "pin", "unpin", "release"};
+    return std::ranges::find(words, word) != words.end();
+}
+
 /// Splits what is not ours into SERVER and its arguments.
 void place_rest(
     options& result, std::vector<std::string> rest, const environment_map& environment) {
@@ -221,6 +228,11 @@ void place_rest(
     if (!rest.empty() && !rest[0].starts_with('-')) {
         if (rest[0].empty()) {
             refuse_usage("The first argument is empty, where llama-server's path could stand.");
+        }
+        if (is_store_command(rest[0])) {
+            refuse_usage(fmt::format(
+                "There is no llama-server named {0}; did you mean \"llama-hibernate store {0}\"?",
+                rest[0]));
         }
         result.server = expand_home({"SERVER", rest[0]}, environment).text;
         rest.erase(rest.begin());

@@ -101,6 +101,10 @@ std::string format_bytes(std::uint64_t bytes) {
     return fmt::format("{:.{}f} {}", value, decimals, names[step]);
 }
 
+std::string format_count(std::uint64_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string format_duration(std::chrono::milliseconds time) {
     const auto ms = time.count();
     if (ms < 1000) {

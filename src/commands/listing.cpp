@@ -14,6 +14,7 @@
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 #include "llama_hibernate/commands/selection.hpp"
+#include "llama_hibernate/store/directory_name.hpp"
 
 namespace hibernate::commands {
 
@@ -42,16 +43,26 @@ std::size_t count_characters(std::string_view text) {
     return count;
 }
 
-/// By model, and the last used first.
+/// By model, and the latest first.
 std::vector<const stored_item*> in_order(const store::inventory& stored) {
     auto items = select_all(stored);
     std::sort(items.begin(), items.end(), [](const auto* a, const auto* b) {
-        const auto unused = store::wall_time{};
-        const auto a_used = a->manifest ? a->manifest->last_used : unused;
-        const auto b_used = b->manifest ? b->manifest->last_used : unused;
-        return std::tie(a->directory, b_used, a->id) < std::tie(b->directory, a_used, b->id);
+        const auto unknown = store::wall_time{};
+        const auto a_saved = a->manifest ? a->manifest->created : unknown;
+        const auto b_saved = b->manifest ? b->manifest->created : unknown;
+        return std::tie(a->directory, b_saved, a->id) < std::tie(b->directory, a_saved, b->id);
     });
     return items;
+}
+
+/// The name of its file, after the name that the user gave it, if that is another one.
+std::string name_of_model(const stored_item& item) {
+    const auto& file = item.manifest->model_name;
+    const auto given = store::name_in(item.directory);
+    const auto shown = printable_text(file);
+    return given == store::name_in(store::directory_name(file, {}))
+               ? shown
+               : fmt::format("{} ({})", given, shown);
 }
 
 row row_of(const stored_item& item, const successors& known, store::wall_time now) {
@@ -62,7 +73,7 @@ row row_of(const stored_item& item, const successors& known, store::wall_time no
     const auto& saved = *item.manifest;
     return {
         item.id,
-        printable_text(saved.model_name),
+        name_of_model(item),
         std::to_string(saved.tokens),
         format_bytes(item.bytes),
         format_age(saved.created, now),
@@ -70,22 +81,20 @@ row row_of(const stored_item& item, const successors& known, store::wall_time no
         state};
 }
 
-std::string counted(std::size_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-std::string sum_up(const store::inventory& stored, std::uint64_t max_disk) {
+std::string
+sum_up(const store::inventory& stored, const std::filesystem::path& root, std::uint64_t max_disk) {
     auto text = fmt::format(
-        "{}, {} of at most {}", counted(select_all(stored).size(), "snapshot", "snapshots"),
+        "{} in {}, {} of at most {}",
+        format_count(select_all(stored).size(), "snapshot", "snapshots"), root.string(),
         format_bytes(stored.bytes), format_bytes(max_disk));
     if (const auto leftovers = amount_of(stored, kind::leftover); leftovers.count != 0) {
         text += fmt::format(
             "; {} ({}) of saves that were cut off or are under way",
-            counted(leftovers.count, "file", "files"), format_bytes(leftovers.bytes));
+            format_count(leftovers.count, "file", "files"), format_bytes(leftovers.bytes));
     }
     if (const auto foreign = amount_of(stored, kind::foreign); foreign.count != 0) {
         text += fmt::format(
-            "; {} ({}) not ours", counted(foreign.count, "file or folder", "files or folders"),
+            "; {} ({}) not ours", format_count(foreign.count, "file or folder", "files or folders"),
             format_bytes(foreign.bytes));
     }
     return text + "\n";
@@ -137,8 +146,11 @@ json describe(const stored_item& item, const successors& known) {
 
 } // namespace
 
-std::string
-list_as_table(const store::inventory& stored, std::uint64_t max_disk, store::wall_time now) {
+std::string list_as_table(
+    const store::inventory& stored,
+    const std::filesystem::path& root,
+    std::uint64_t max_disk,
+    store::wall_time now) {
     const auto known = find_successors(stored);
     std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "STATE"}};
     for (const auto* item : in_order(stored)) {
@@ -162,7 +174,7 @@ list_as_table(const store::inventory& stored, std::uint64_t max_disk, store::wal
             text += each.back() + "\n";
         }
     }
-    return text + sum_up(stored, max_disk);
+    return text + sum_up(stored, root, max_disk);
 }
 
 std::string list_as_json(

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "llama_hibernate/store/directory_name.hpp"
+
 namespace hibernate::commands {
 
 using store::stored_item;
@@ -37,7 +39,7 @@ std::string complain(const std::string& wanted, const std::vector<const stored_i
 }
 
 bool is_of_model(const stored_item& item, const std::string& model) {
-    if (model.empty() || item.directory == model) {
+    if (model.empty() || item.directory == model || store::name_in(item.directory) == model) {
         return true;
     }
     return item.manifest &&

@@ -68,6 +68,17 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
     add_ids(add(verb::unpin, "unpin", "Let them be evicted again"))->required();
     add_ids(add(verb::release, "release", "Take snapshots out of quarantine"))->required();
 
+    const bool known = arguments.empty() || arguments[0].starts_with('-') ||
+                       std::any_of(verbs.begin(), verbs.end(), [&](const auto& one) {
+                           return one.first->get_name() == arguments[0];
+                       });
+    if (!known) {
+        return {
+            std::nullopt,
+            "llama-hibernate store: there is no command " + arguments[0] +
+                "; llama-hibernate store --help lists them\n",
+            exit_status::usage};
+    }
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
         app.parse(reversed);
@@ -80,7 +91,9 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
         std::ostringstream out;
         std::ostringstream complaint;
         const bool help = app.exit(error, out, complaint) == 0;
-        return {std::nullopt, help ? out.str() : complaint.str(), help ? 0 : exit_status::usage};
+        return {
+            std::nullopt, help ? out.str() : "llama-hibernate store: " + complaint.str(),
+            help ? 0 : exit_status::usage};
     }
     request.what = verbs.at(app.get_subcommands().front());
     if (!max_disk.empty()) {

@@ -111,8 +111,10 @@ private:
 
     int list() {
         console_.out
-            << (request_.json ? list_as_json(stored_, settings_.root, settings_.max_disk)
-                              : list_as_table(stored_, settings_.max_disk, store::wall_now()));
+            << (request_.json
+                    ? list_as_json(stored_, settings_.root, settings_.max_disk)
+                    : list_as_table(
+                          stored_, settings_.root, settings_.max_disk, store::wall_now()));
         return 0;
     }
 
@@ -144,6 +146,8 @@ private:
                     unpinned.pinned);
             } else if (items.empty() && !request_.model.empty()) {
                 return fail(fmt::format("there is no snapshot of a model {}", request_.model));
+            } else if (items.empty()) {
+                say("there is nothing to remove in {}", settings_.root.string());
             }
         }
         return change(items, "removed", [this](const stored_item& item) {
@@ -176,9 +180,10 @@ private:
         for (const auto& [what, reason] : done.removed) {
             say("{} {}: {}", request_.dry_run ? "would remove" : "removed", what, reason);
         }
-        say("{} {}, {} {} of at most {}", format_bytes(done.freed_bytes),
+        say("{} {}, {} {} in {}, of at most {}", format_bytes(done.freed_bytes),
             request_.dry_run ? "would be freed" : "freed", format_bytes(done.left_bytes),
-            request_.dry_run ? "would be left" : "left", format_bytes(bound));
+            request_.dry_run ? "would be left" : "left", settings_.root.string(),
+            format_bytes(bound));
         if (done.daemons != 0) {
             say("left alone: {} that a daemon uses",
                 done.daemons == 1 ? std::string("a model's directory")
@@ -189,8 +194,9 @@ private:
             status = fail(problem);
         }
         if (!done.enough) {
-            status = fail("the bound cannot be kept: what is left is pinned, used by a daemon, or "
-                          "not ours");
+            status =
+                fail("the bound cannot be kept, because of what is pinned, used by a daemon, or "
+                     "not ours; so nothing was removed for it");
         }
         return status;
     }

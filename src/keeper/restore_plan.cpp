@@ -66,7 +66,6 @@ restore_plan plan_restore(
                 snapshot,
                 {fmt::format("longer than a slot's context of {} tokens", slots.context_size)});
         } else if (plan.steps.size() >= static_cast<std::size_t>(std::max(slots.count, 0))) {
-            skip(snapshot, {"no slot left for it"});
             plan.spares.push_back(std::move(snapshot));
         } else if (
             slots.shared_pool && slots.context_size != 0 &&
@@ -142,8 +141,8 @@ std::string describe_skipped(const restore_plan& plan) {
         return std::pair(b.second, a.first) < std::pair(a.second, b.first);
     });
     auto line = fmt::format(
-        "skipped {} {} ({}): ", plan.skipped.size(),
-        plan.skipped.size() == 1 ? "snapshot" : "snapshots", format_bytes(bytes));
+        "skipped {} ({}): ", format_count(plan.skipped.size(), "snapshot", "snapshots"),
+        format_bytes(bytes));
     for (std::size_t i = 0; i < reasons.size() && i < told_reasons; ++i) {
         const auto& [reason, count] = reasons[i];
         line += fmt::format("{}{}", i == 0 ? "" : "; ", reason);

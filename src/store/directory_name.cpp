@@ -1,9 +1,10 @@
+#include "llama_hibernate/store/directory_name.hpp"
+
 #include <algorithm>
 
 #include <fmt/core.h>
 
 #include "llama_hibernate/base/hash.hpp"
-#include "llama_hibernate/store/model_directory.hpp"
 
 namespace hibernate::store {
 
@@ -54,6 +55,19 @@ std::string directory_name(std::string_view model, std::string_view given_name) 
     return fmt::format(
         "{}-{}", tame(given ? given_name : readable_part(model)),
         hash64_hex(full_name).substr(0, hash_digits));
+}
+
+bool is_directory_name(std::string_view name) {
+    if (name.size() < hash_digits + 2) {
+        return false;
+    }
+    const auto hash = name.substr(name.size() - hash_digits);
+    return name[name.size() - hash_digits - 1] == '-' &&
+           hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string_view name_in(std::string_view directory) {
+    return directory.substr(0, directory.rfind('-'));
 }
 
 } // namespace hibernate::store

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "llama_hibernate/store/directory_name.hpp"
 #include "snapshot_files.hpp"
 
 namespace hibernate::store {
@@ -229,16 +230,6 @@ std::uint64_t measure(disk& disk, const fs::path& root) {
         }
     }
     return bytes;
-}
-
-bool is_directory_name(std::string_view name) {
-    constexpr std::size_t hash_digits = 8;
-    if (name.size() < hash_digits + 2) {
-        return false;
-    }
-    const auto hash = name.substr(name.size() - hash_digits);
-    return name[name.size() - hash_digits - 1] == '-' &&
-           hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 } // namespace hibernate::store

@@ -7,6 +7,7 @@
 
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/llama/types.hpp"
 #include "llama_hibernate/store/size_estimate.hpp"
 #include "snapshot_files.hpp"
 #include "victims.hpp"
@@ -15,6 +16,15 @@ namespace hibernate::store {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// What a save takes at the least: a state file has its token list in it.
+std::uint64_t least_bytes(std::optional<std::uint64_t> tokens) {
+    return sizeof(llama::token) * tokens.value_or(1);
+}
+
+} // namespace
+
 room_keeper::room_keeper(disk& disk, fs::path root, std::string directory, disk_bound bound)
     : disk_(disk), root_(std::move(root)), directory_(std::move(directory)), bound_(bound) {}
 
@@ -22,9 +32,9 @@ void room_keeper::tidy(const present& now) {
     auto stored = take_inventory(disk_, root_);
     if (const auto foreign = amount_of(stored, stored_item::kind::foreign); foreign.count != 0) {
         log::info(
-            "{} files and folders ({}) in {} are not ours; they count towards its bound of {}",
-            foreign.count, format_bytes(foreign.bytes), root_.string(),
-            format_bytes(bound_.max_disk));
+            "not ours: {} ({}) in {}; that counts towards its bound of {}",
+            format_count(foreign.count, "file or folder", "files and folders"),
+            format_bytes(foreign.bytes), root_.string(), format_bytes(bound_.max_disk));
     }
     auto question = question_for(now);
     if (make_room(stored, question)) {
@@ -43,11 +53,11 @@ room_keeper::before_save(const present& now, std::optional<std::uint64_t> tokens
     result.estimate = estimate_size(stored, directory_, now.signature, tokens);
     auto question = question_for(now);
     question.saving = true;
-    question.needed = result.estimate.value_or(0);
+    question.needed = result.estimate.value_or(least_bytes(tokens));
     if (!result.estimate && now.bytes_per_token && tokens) {
         question.needed = *now.bytes_per_token * *tokens;
         result.enough = make_room(stored, question);
-        question.needed = 0; // it was no measure: no reason not to save
+        question.needed = least_bytes(tokens); // it was no measure: no reason not to save
     }
     result.enough = result.enough || make_room(stored, question);
     if (!result.enough) {

@@ -20,6 +20,9 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// "1.5 GiB", "482 KiB", "36 B": three significant digits.
 std::string format_bytes(std::uint64_t bytes);
 
+/// "1 snapshot", "2 snapshots".
+std::string format_count(std::uint64_t count, std::string_view one, std::string_view many);
+
 /// "85 ms", "1.2 s", "3 min 20 s".
 std::string format_duration(std::chrono::milliseconds time);
 

@@ -10,10 +10,13 @@
 
 namespace hibernate::commands {
 
-/// A line for each snapshot, by model and the last used first, and one line for all the rest. Names
+/// A line for each snapshot, by model and the latest first, and one line for all the rest. Names
 /// are made harmless for a terminal.
-std::string
-list_as_table(const store::inventory& stored, std::uint64_t max_disk, store::wall_time now);
+std::string list_as_table(
+    const store::inventory& stored,
+    const std::filesystem::path& root,
+    std::uint64_t max_disk,
+    store::wall_time now);
 
 /// The same and more for programs: one object, whose "snapshots" is an array. Times are RFC 3339 in
 /// UTC, sizes bytes.

@@ -22,7 +22,8 @@ selection select_by_ids(const store::inventory& stored, const std::vector<std::s
 std::vector<const store::stored_item*> select_all(const store::inventory& stored);
 
 /// Everything that has an id and is not pinned; model: only those of that model, by its file's
-/// name with or without ".gguf", its path, or its directory. Empty: of every model.
+/// name with or without ".gguf", its path, its directory, or the name that the user gave it. Empty:
+/// of every model.
 struct unpinned_selection {
     std::vector<const store::stored_item*> items;
     std::size_t pinned = 0; ///< that were left out

@@ -24,8 +24,7 @@ struct restore_step {
 struct restore_plan {
     std::vector<restore_step> steps; ///< in the order in which they are to be done
 
-    /// What would be restored as well if there were a slot for it, the best first. It is among the
-    /// skipped, too.
+    /// What would be restored as well if there were a slot for it, the best first.
     std::vector<store::snapshot> spares;
     bool shared_pool = false; ///< as in slots_to_fill
 

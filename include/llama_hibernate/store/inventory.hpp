@@ -68,7 +68,4 @@ std::map<snapshot_key, std::string> find_successors(const inventory& stored);
 /// quick.
 std::uint64_t measure(disk& disk, const std::filesystem::path& root);
 
-/// Whether a directory in the root can be ours: "<model>-<8 hex digits>". Others are foreign.
-bool is_directory_name(std::string_view name);
-
 } // namespace hibernate::store

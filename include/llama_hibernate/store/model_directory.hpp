@@ -31,12 +31,6 @@
 
 namespace hibernate::store {
 
-/// "<model>-<hash8>": the model's file name, tamed for a file system, and a hash of its full name
-/// (path or repository), so that two models of one name keep apart. A name that the user gave
-/// (--hibernate-name) is tamed in the same way and hashed too. At most 80 bytes of letters, digits,
-/// "-", "." and "_", whatever the names hold.
-std::string directory_name(std::string_view model, std::string_view given_name);
-
 /// What is known of a file that the child has just written under a staging name.
 struct staged_save {
     std::string staging_name;

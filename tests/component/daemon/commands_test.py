@@ -45,7 +45,7 @@ class StoreCase(DaemonCase):
 
 class Listing(StoreCase):
     def test_an_empty_store(self):
-        self.assertEqual(self.store("ls"), "0 snapshots, 0 B of at most 16.0 GiB\n")
+        self.assertEqual(self.store("ls"), f"0 snapshots in {self.root}, 0 B of at most 16.0 GiB\n")
         self.assertEqual(self.listed(), [])
         self.assertFalse(self.root.exists(), "to look makes nothing")
 

@@ -99,7 +99,7 @@ class Checksum(TrustCase):
         daemon = self.launch("-np", 2, FAKE_LOAD_MS=60000,
                              ours=["--hibernate-log-level", "debug"])
         self.says(daemon, "is put into quarantine")
-        self.says(daemon, "checked 1 snapshots while llama-server loads")
+        self.says(daemon, "checked 1 snapshot while llama-server loads")
         self.assertEqual(self.requests("/props"), [])
 
     def test_a_snapshot_that_nobody_synced_is_restored_in_the_same_boot(self):

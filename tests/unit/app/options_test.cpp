@@ -50,6 +50,21 @@ write(const temporary_directory& directory, const std::string& name, const std::
 
 } // namespace
 
+TEST_CASE("options: store takes its own arguments, and ours wherever they stand") {
+    const auto read_store =
+        read({"--hibernate-dir", "/s", "store", "rm", "--all", "--hibernate-max-disk=1KiB"});
+    CHECK(read_store.mode == mode::store);
+    CHECK(read_store.store_arguments == arguments{"rm", "--all"});
+    CHECK(read_store.root == "/s");
+    CHECK(read_store.max_disk == 1024);
+    CHECK(read({"store"}).store_arguments.empty());
+    CHECK(read({"store", "--help"}).store_arguments == arguments{"--help"});
+    // Whoever has a llama-server of that name can say so.
+    CHECK(read({"run", "store", "-m", "a"}).server == "store");
+    CHECK(read({"./ls", "-m", "a"}).server == "./ls");
+    CHECK(contains(refusal({"rm", "--all"}), "did you mean \"llama-hibernate store rm\"?"));
+}
+
 TEST_CASE("options: defaults") {
     const options result = read({"-m", "a.gguf"});
     CHECK(result.mode == mode::run);

@@ -5,6 +5,12 @@
 using namespace hibernate;
 using namespace std::chrono_literals;
 
+TEST_CASE("a count agrees with its noun") {
+    CHECK(hibernate::format_count(0, "slot", "slots") == "0 slots");
+    CHECK(hibernate::format_count(1, "slot", "slots") == "1 slot");
+    CHECK(hibernate::format_count(2, "slot", "slots") == "2 slots");
+}
+
 TEST_CASE("bytes are read as people write them") {
     CHECK(parse_bytes("0") == 0);
     CHECK(parse_bytes("4096") == 4096);

@@ -27,8 +27,8 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST_CASE("an empty store is one line") {
     virtual_disk disk;
-    const auto table = list_as_table(take_inventory(disk, store_root), bound, at(0));
-    CHECK(table == "0 snapshots, 0 B of at most 16.0 GiB\n");
+    const auto table = list_as_table(take_inventory(disk, store_root), store_root, bound, at(0));
+    CHECK(table == "0 snapshots in /cache, 0 B of at most 16.0 GiB\n");
 }
 
 TEST_CASE("the table has a line for each snapshot with what a user asks for") {
@@ -50,7 +50,7 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
     disk.put(store_path / "staging-1-1.kv", "half");
     const auto stored = take_inventory(disk, store_root);
 
-    const auto table = list_as_table(stored, bound, at(100 + 3 * 3600));
+    const auto table = list_as_table(stored, store_root, bound, at(100 + 3 * 3600));
     INFO(table);
     CHECK(count_lines(table) == 8);
     CHECK(has(table, id_of('a') + "  tiny"));
@@ -58,10 +58,10 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
     CHECK(has(table, "quarantined: its checksum differs\n"));
     CHECK(has(table, "broken: its state file has 1000 bytes, but 1 were saved\n"));
     CHECK(has(table, "superseded\n"));
-    CHECK(has(table, "6 snapshots, "));
+    CHECK(has(table, "6 snapshots in /cache, "));
     CHECK(has(table, "1 file (4 B) of saves that were cut off or are under way"));
     CHECK(has(table, "1 file or folder (4 B) not ours"));
-    CHECK(table.find(id_of('e')) < table.find(id_of('b'))); // the last used first
+    CHECK(table.find(id_of('e')) < table.find(id_of('b'))); // the latest first
 
     const auto json = nlohmann::json::parse(list_as_json(stored, store_root, bound));
     CHECK(json["snapshots"].size() == 6);
@@ -87,7 +87,7 @@ TEST_CASE("names that would do something to a terminal are harmless in the table
         one.model_name = "\x1b[31mevil\nname";
     });
     const auto stored = take_inventory(disk, store_root);
-    const auto table = list_as_table(stored, bound, at(100));
+    const auto table = list_as_table(stored, store_root, bound, at(100));
     CHECK(count_lines(table) == 3);
     CHECK(table.find('\x1b') == std::string::npos);
     CHECK(nlohmann::json::parse(list_as_json(stored, store_root, bound)).is_object());

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
-#include "llama_hibernate/store/model_directory.hpp"
+#include "llama_hibernate/store/directory_name.hpp"
 
 using hibernate::store::directory_name;
 

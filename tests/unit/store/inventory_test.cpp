@@ -1,6 +1,7 @@
 #include "llama_hibernate/store/inventory.hpp"
 
 #include "catch.hpp"
+#include "llama_hibernate/store/directory_name.hpp"
 #include "stored_snapshots.hpp"
 
 using namespace hibernate::test;

@@ -88,7 +88,7 @@ TEST_CASE("at start nothing goes when it cannot help, and that is said") {
     auto keeper = all.keeper(800'000);
     keeper.tidy(all.now);
     CHECK(all.left() == "123ab");
-    CHECK(all.log.lines_with("1 files and folders (879 KiB) in /cache are not ours") == 1);
+    CHECK(all.log.lines_with("not ours: 1 file or folder (879 KiB) in /cache") == 1);
     CHECK(all.log.lines_with("stays over its bound: /cache holds ") == 1);
     CHECK(all.disk.exists(std::filesystem::path(store_root) / "my files" / "x"));
 }
