@@ -71,9 +71,10 @@ std::size_t terminal_columns() {
 
 int look_after_store(const app::options& options) {
     const auto disk = make_real_disk();
-    return commands::run_store_command(
+    const auto status = commands::run_store_command(
         options.store_arguments, {options.root, options.max_disk}, *disk,
         {std::cout, std::cerr, terminal_columns()});
+    return std::cout.flush() ? status : exit_status::failure;
 }
 
 int run(const std::vector<std::string>& arguments) {

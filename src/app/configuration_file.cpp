@@ -16,8 +16,9 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void refuse_file(const std::filesystem::path& file, std::string_view why) {
+    const char* end = why.ends_with('?') ? "" : ".";
     throw startup_error(
-        fmt::format("The configuration file {} {}.", file.string(), why), exit_status::usage);
+        fmt::format("The configuration file {} {}{}", file.string(), why, end), exit_status::usage);
 }
 
 std::string read_text(const std::filesystem::path& file) {
@@ -83,7 +84,7 @@ const option& option_of_key(const std::filesystem::path& file, const std::string
         const std::optional<std::string_view> nearest = nearest_option(key);
         refuse_file(
             file, fmt::format("has a key \"{}\" that is no option", key) +
-                      (nearest ? fmt::format("; did you mean \"{}\"", *nearest)
+                      (nearest ? fmt::format("; did you mean \"{}\"?", *nearest)
                                : "; llama-hibernate --help lists them"));
     }
     return *found;

@@ -401,7 +401,7 @@ asio::awaitable<void> daemon::save() {
 asio::awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
-    if (!abandon_) {
+    if (lifecycle_.stop_was_requested() && !abandon_) {
         co_await keeping_.finish(stop_deadline_ - last_moment);
     }
     leave();

@@ -119,14 +119,17 @@ public:
         if (errno != EEXIST) {
             return last_error();
         }
-        if (stat(directory.c_str(), &about) != 0) {
+        if (lstat(directory.c_str(), &about) != 0) {
             return last_error();
         }
         if (!S_ISDIR(about.st_mode)) {
             return make_error(boost::system::errc::not_a_directory);
         }
-        if (about.st_uid == geteuid() && (about.st_mode & 0077) != 0) {
-            chmod(directory.c_str(), private_directory);
+        if (about.st_uid != geteuid()) {
+            return make_error(boost::system::errc::operation_not_permitted);
+        }
+        if ((about.st_mode & 0077) != 0 && chmod(directory.c_str(), private_directory) != 0) {
+            return last_error();
         }
         return {};
     }

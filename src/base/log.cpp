@@ -11,6 +11,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 
+#include "llama_hibernate/base/utf8.hpp"
+
 namespace hibernate::log {
 
 namespace {
@@ -123,7 +125,9 @@ void set_descriptor(int descriptor) {
 }
 
 void write(level at, std::string_view line) {
-    the_logger().out.log(translate(at), spdlog::string_view_t(line.data(), line.size()));
+    // It may hold names that others chose.
+    const auto harmless = printable_text(line);
+    the_logger().out.log(translate(at), harmless);
 }
 
 } // namespace hibernate::log

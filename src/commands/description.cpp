@@ -34,7 +34,7 @@ words look_up(disk& disk, const store::manifest& saved, const std::set<token>& w
     if (saved.model_path.empty()) {
         return {{}, "where its model is was not noted"};
     }
-    const auto path = printable_text(saved.model_path);
+    const auto path = saved.model_path;
     const auto identity = llama::identify_model(disk, saved.model_path);
     if (!identity) {
         return {{}, fmt::format("{}: {}", path, identity.error().message())};
@@ -86,7 +86,7 @@ void read_words(
 class lines {
 public:
     void add(std::string_view name, std::string_view value) {
-        text_ += fmt::format("  {:<12}{}\n", name, value);
+        text_ += fmt::format("  {:<12}{}\n", name, printable_text(value));
     }
     std::string take(const std::string& title) { return title + "\n" + text_; }
 
@@ -100,15 +100,13 @@ std::string when(store::wall_time then, store::wall_time now) {
 
 void add_manifest(lines& to, const store::manifest& saved, store::wall_time now) {
     to.add(
-        "model", saved.model_path.empty() ? printable_text(saved.model_name)
-                                          : fmt::format(
-                                                "{} ({})", printable_text(saved.model_name),
-                                                printable_text(saved.model_path)));
+        "model", saved.model_path.empty()
+                     ? saved.model_name
+                     : fmt::format("{} ({})", saved.model_name, saved.model_path));
     to.add("tokens", std::to_string(saved.tokens));
     to.add(
-        "saved", fmt::format(
-                     "{}, from slot {}: {}", when(saved.created, now), saved.slot,
-                     printable_text(saved.reason)));
+        "saved",
+        fmt::format("{}, from slot {}: {}", when(saved.created, now), saved.slot, saved.reason));
     to.add("last used", when(saved.last_used, now));
     to.add("restored", saved.uses == 1 ? "once" : fmt::format("{} times", saved.uses));
     to.add(
@@ -192,9 +190,7 @@ std::string describe_snapshot(
     if (item.manifest) {
         const char* name = "made for";
         for (const auto& [part, value] : item.manifest->signature.parts) {
-            to.add(
-                std::exchange(name, ""),
-                fmt::format("{} {}", printable_text(part), printable_text(value)));
+            to.add(std::exchange(name, ""), fmt::format("{} {}", part, value));
         }
     }
     return to.take("snapshot " + item.id);

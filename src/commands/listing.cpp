@@ -59,10 +59,9 @@ std::vector<const stored_item*> in_order(const store::inventory& stored) {
 std::string name_of_model(const stored_item& item) {
     const auto& file = item.manifest->model_name;
     const auto given = store::name_in(item.directory);
-    const auto shown = printable_text(file);
     return given == store::name_in(store::directory_name(file, {}))
-               ? shown
-               : fmt::format("{} ({})", given, shown);
+               ? file
+               : fmt::format("{} ({})", given, file);
 }
 
 row row_of(const stored_item& item, const successors& known, store::wall_time now) {
@@ -112,6 +111,8 @@ const char* name_of(kind what) {
         return "quarantined";
     case kind::broken:
         return "broken";
+    case kind::unreadable:
+        return "unreadable";
     case kind::leftover:
     case kind::foreign:
         break;
@@ -155,6 +156,9 @@ std::string list_as_table(
     std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "STATE"}};
     for (const auto* item : in_order(stored)) {
         rows.push_back(row_of(*item, known, now));
+        for (auto& cell : rows.back()) {
+            cell = printable_text(cell);
+        }
     }
     std::string text;
     if (rows.size() > 1) {
@@ -204,7 +208,7 @@ std::string describe_state(const stored_item& item, const std::string& supersede
     if (item.manifest && item.manifest->pinned) {
         text += ", pinned";
     }
-    return item.problem.empty() ? text : fmt::format("{}: {}", text, printable_text(item.problem));
+    return item.problem.empty() ? text : fmt::format("{}: {}", text, item.problem);
 }
 
 std::string format_age(store::wall_time then, store::wall_time now) {

@@ -24,11 +24,10 @@ using verb = store_request::verb;
 namespace {
 
 std::string format_item(const stored_item& item) {
-    return item.manifest
-               ? fmt::format(
-                     "{} ({}, {} tokens, {})", item.id, printable_text(item.manifest->model_name),
-                     item.manifest->tokens, format_bytes(item.bytes))
-               : fmt::format("{} ({})", item.id, format_bytes(item.bytes));
+    return item.manifest ? fmt::format(
+                               "{} ({}, {} tokens, {})", item.id, item.manifest->model_name,
+                               item.manifest->tokens, format_bytes(item.bytes))
+                         : fmt::format("{} ({})", item.id, format_bytes(item.bytes));
 }
 
 class store_command {
@@ -76,11 +75,11 @@ public:
 private:
     template <typename... Args>
     void say(fmt::format_string<Args...> format, Args&&... args) {
-        console_.out << fmt::format(format, std::forward<Args>(args)...) << '\n';
+        console_.out << printable_text(fmt::format(format, std::forward<Args>(args)...)) << '\n';
     }
 
     int fail(const std::string& complaint) {
-        console_.complaints << "llama-hibernate: " << complaint << '\n';
+        console_.complaints << "llama-hibernate: " << printable_text(complaint) << '\n';
         return exit_status::failure;
     }
 
@@ -156,15 +155,8 @@ private:
     }
 
     int pin(const std::vector<const stored_item*>& items, bool pinned) {
-        const auto successors = find_successors(stored_);
         return change(items, pinned ? "pinned" : "unpinned", [&](const stored_item& item) {
-            const auto directory = directory_of(item);
-            // It is about to go, and what is meant is the conversation.
-            const auto successor = successors.find({item.directory, item.id});
-            if (successor != successors.end()) {
-                store::set_pinned(disk_, directory, successor->second, pinned);
-            }
-            return store::set_pinned(disk_, directory, item.id, pinned);
+            return store::set_pinned(disk_, directory_of(item), item.id, pinned);
         });
     }
 
@@ -185,7 +177,7 @@ private:
             request_.dry_run ? "would be left" : "left", settings_.root.string(),
             format_bytes(bound));
         if (done.daemons != 0) {
-            say("left alone: {} that a daemon uses",
+            say("left alone: {} that a daemon uses, or where nothing can be changed",
                 done.daemons == 1 ? std::string("a model's directory")
                                   : fmt::format("{} models' directories", done.daemons));
         }

@@ -57,17 +57,21 @@ void read_metadata(gguf_cursor& from, std::uint64_t count, gguf_header& header) 
     }
 }
 
-void skip_tensors(gguf_cursor& from, std::uint64_t count) {
+/// Returns the tensors' offsets, which count from the end of the header.
+std::vector<std::uint64_t> read_tensors(gguf_cursor& from, std::uint64_t count) {
+    std::vector<std::uint64_t> offsets; // each takes many more bytes in the file
     for (std::uint64_t i = 0; i < count && from.good(); ++i) {
         from.skip(from.number(8)); // the name
         const auto dimensions = from.number(4);
         if (dimensions > max_dimensions) {
             from.refuse(fmt::format("it has a tensor of {} dimensions", dimensions));
-            return;
+            break;
         }
         from.skip(dimensions, 8);
-        from.skip(4 + 8); // type and offset
+        from.skip(4); // the type
+        offsets.push_back(from.number(8));
     }
+    return offsets;
 }
 
 } // namespace
@@ -104,8 +108,15 @@ io_result<gguf_reading> read_gguf(disk& disk, const std::filesystem::path& file)
     header.version = start.version;
     header.tensor_count = start.tensor_count;
     read_metadata(from, start.metadata_count, header);
-    skip_tensors(from, start.tensor_count);
+    header.tensor_starts = read_tensors(from, start.tensor_count);
     header.bytes = from.position();
+    constexpr std::uint64_t default_alignment = 32;
+    const auto alignment = std::max<std::uint64_t>(
+        header.whole_number("general.alignment").value_or(default_alignment), 1);
+    const auto data_start = header.bytes + (alignment - header.bytes % alignment) % alignment;
+    for (auto& tensor : header.tensor_starts) {
+        tensor += data_start;
+    }
     if (from.failure()) {
         return from.failure();
     }

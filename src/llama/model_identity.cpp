@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -21,6 +22,7 @@ constexpr std::uint64_t small_file_bytes = 16 * mebibyte;
 constexpr std::uint64_t foreign_header_bytes = mebibyte; ///< of a file that is no GGUF
 constexpr std::uint64_t block_bytes = 4096;
 constexpr std::uint64_t block_count = 64;
+constexpr std::size_t max_tensors = 16384; ///< the largest models have some thousands
 constexpr std::string_view extension = ".gguf";
 /// llama-server itself gives up on more.
 constexpr unsigned max_shards = 9999;
@@ -54,6 +56,28 @@ error_code hash_part(
     return {};
 }
 
+/// Where to read a block each: evenly over what follows the header (the first one follows it and
+/// the last one ends the file), and at the beginning and in the middle of each tensor, because a
+/// retrained model may differ in a few of them only.
+std::set<std::uint64_t>
+sampled_blocks(std::uint64_t header, std::uint64_t size, std::vector<std::uint64_t> tensor_starts) {
+    const auto last = size - block_bytes; // of a file that is not small
+    const auto first = std::min(header, last);
+    std::set<std::uint64_t> starts{last};
+    for (std::uint64_t block = 0; block + 1 < block_count; ++block) {
+        starts.insert(first + (last - first) / (block_count - 1) * block);
+    }
+    std::sort(tensor_starts.begin(), tensor_starts.end());
+    tensor_starts.resize(std::min(tensor_starts.size(), max_tensors));
+    for (std::size_t i = 0; i < tensor_starts.size(); ++i) {
+        const auto start = std::clamp(tensor_starts[i], first, last);
+        const auto next = i + 1 < tensor_starts.size() ? tensor_starts[i + 1] : size;
+        starts.insert(start);
+        starts.insert(start + (std::clamp(next, start, last) - start) / 2);
+    }
+    return starts;
+}
+
 error_code hash_shard(hasher128& hash, disk& disk, const fs::path& file) {
     const auto size = disk.size(file);
     if (!size) {
@@ -71,14 +95,8 @@ error_code hash_shard(hasher128& hash, disk& disk, const fs::path& file) {
     if (const auto failed = hash_part(hash, disk, file, 0, header)) {
         return failed;
     }
-    const auto rest = *size - header;
-    if (rest <= block_bytes * block_count) {
-        return hash_part(hash, disk, file, header, rest);
-    }
-    for (std::uint64_t block = 0; block < block_count; ++block) {
-        // The first block follows the header and the last one ends the file.
-        const auto offset = header + (rest - block_bytes) / (block_count - 1) * block;
-        const auto start = block + 1 == block_count ? *size - block_bytes : offset;
+    const auto tensors = gguf->header ? gguf->header->tensor_starts : std::vector<std::uint64_t>();
+    for (const auto start : sampled_blocks(header, *size, tensors)) {
         if (const auto failed = hash_part(hash, disk, file, start, block_bytes)) {
             return failed;
         }

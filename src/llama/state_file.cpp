@@ -13,9 +13,9 @@ constexpr std::uint32_t magic = 0x67677371;
 constexpr std::size_t fixed_bytes = 12; ///< magic, version, n_words
 constexpr std::size_t word_bytes = 4;
 
-/// 256 MiB of tokens and media is far beyond any context, and a bound on what a damaged n_words in
-/// a large file can make us read.
-constexpr std::uint32_t max_words = 64 * 1024 * 1024;
+/// 64 MiB of tokens and media is far beyond any context, and a bound on what a damaged n_words in a
+/// large file can make us read.
+constexpr std::uint32_t max_words = 16 * 1024 * 1024;
 
 constexpr std::int32_t packed_mark = -1; ///< as the first word: a packed list follows
 constexpr std::int32_t packed_version = 1;

@@ -65,7 +65,7 @@ public:
 private:
     /// Nothing for what must stay.
     std::optional<rank> rank_of(const stored_item& item) const {
-        if (item.what == stored_item::kind::foreign ||
+        if (item.what == stored_item::kind::foreign || item.what == stored_item::kind::unreadable ||
             question_.closed_directories.contains(item.directory) ||
             (item.manifest && item.manifest->pinned)) {
             return std::nullopt;

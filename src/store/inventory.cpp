@@ -73,9 +73,7 @@ public:
 
     inventory take() {
         for (const auto& entry : list_sorted(disk_, root_)) {
-            if (entry.directory && is_directory_name(entry.name)) {
-                take_directory(entry.name);
-            } else {
+            if (!entry.directory || !is_directory_name(entry.name) || !take_directory(entry.name)) {
                 add_foreign({}, entry);
             }
         }
@@ -89,8 +87,16 @@ public:
     }
 
 private:
-    void take_directory(const std::string& name) {
+    /// False if it is not ours.
+    bool take_directory(const std::string& name) {
         const auto entries = list_sorted(disk_, root_ / name);
+        const bool has_lock =
+            std::any_of(entries.begin(), entries.end(), [](const file_entry& entry) {
+                return entry.regular && entry.name == lock_name;
+            });
+        if (!entries.empty() && !has_lock) {
+            return false;
+        }
         std::map<std::string, id_files> by_id;
         for (const auto& entry : entries) {
             auto* place = entry.regular ? place_of(entry.name, by_id) : nullptr;
@@ -105,6 +111,7 @@ private:
         for (const auto& [id, files] : by_id) {
             take_files(name, id, files);
         }
+        return true;
     }
 
     static const file_entry**
@@ -138,13 +145,14 @@ private:
         item.file_names = {files.manifest->name, files.state->name};
         item.bytes = files.manifest->bytes + files.state->bytes;
         auto reading = load_manifest(disk_, root_ / directory, id);
+        const bool may_be_sound = reading.may_be_sound;
         item.manifest = std::move(reading.value);
         item.problem = std::move(reading.problem);
         if (item.manifest) {
             item.problem = what_is_wrong(*item.manifest, files.state->bytes);
         }
         if (!item.problem.empty()) {
-            item.what = stored_item::kind::broken;
+            item.what = may_be_sound ? stored_item::kind::unreadable : stored_item::kind::broken;
         } else if (!item.manifest->quarantine.empty()) {
             item.what = stored_item::kind::quarantined;
             item.problem = item.manifest->quarantine;
@@ -210,7 +218,9 @@ std::map<snapshot_key, std::string> find_successors(const inventory& stored) {
     for (const auto& item : stored.items) {
         if (item.what == stored_item::kind::snapshot) {
             for (const auto& old : item.manifest->supersedes) {
-                found.emplace(snapshot_key(item.directory, old), item.id);
+                if (old != item.id) {
+                    found.emplace(snapshot_key(item.directory, old), item.id);
+                }
             }
         }
     }

@@ -135,7 +135,7 @@ private:
 };
 
 manifest_reading refuse(std::string problem) {
-    return {std::nullopt, std::move(problem)};
+    return {std::nullopt, std::move(problem), false};
 }
 
 /// Whether brackets nest deeper than that, whatever else the text may be. The parser could be asked
@@ -236,9 +236,11 @@ manifest_reading read_manifest(std::string_view text) {
         return refuse(fields.problem());
     }
     if (written_as > format) {
-        return refuse(fmt::format(
+        auto newer = refuse(fmt::format(
             "its format {} is newer than {}, the newest that this version reads", written_as,
             format));
+        newer.may_be_sound = true;
+        return newer;
     }
     manifest value;
     value.id = fields.hex("id", id_digits);
@@ -268,7 +270,7 @@ manifest_reading read_manifest(std::string_view text) {
     if (!object->empty()) {
         value.unknown_fields = object->dump();
     }
-    return {std::move(value), {}};
+    return {std::move(value), {}, false};
 }
 
 } // namespace hibernate::store

@@ -14,6 +14,7 @@
 namespace hibernate::store {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -69,6 +70,23 @@ llama::state_file_reading check_staged(disk& disk, const fs::path& file, const s
     return reading;
 }
 
+/// The commit. What was noted of the snapshots that it supersedes passes on, as it is at that
+/// moment: a pin may come while the child saves.
+error_code add_manifest(disk& disk, const fs::path& directory, manifest& made, when_synced when) {
+    const auto lock = lock_for_edit(disk, directory);
+    if (!lock) {
+        return lock.error();
+    }
+    for (const auto& id : made.supersedes) {
+        if (const auto old = load_manifest(disk, directory, id); old.value) {
+            made.pinned = made.pinned || old.value->pinned;
+            made.uses = std::max(made.uses, old.value->uses);
+        }
+    }
+    return disk.replace(
+        file_of(directory, made.id, manifest_extension), write_manifest(made), when);
+}
+
 /// Everything up to the commit and no more; a clause on the step that failed, if one did.
 std::string commit(
     disk& disk, const fs::path& directory, const fs::path& staged, bool durable, manifest& made) {
@@ -90,9 +108,8 @@ std::string commit(
     if (const auto failed = disk.rename(staged, file)) {
         return fmt::format("the saved file cannot be renamed: {}", failed.message());
     }
-    const auto manifest_file = file_of(directory, made.id, manifest_extension);
-    if (const auto failed = disk.replace(
-            manifest_file, write_manifest(made), durable ? when_synced::now : when_synced::later)) {
+    if (const auto failed =
+            add_manifest(disk, directory, made, durable ? when_synced::now : when_synced::later)) {
         return fmt::format("the manifest cannot be written: {}", failed.message());
     }
     if (durable) {
@@ -127,6 +144,9 @@ model_directory::open(disk& disk, const fs::path& root, const std::string& name)
     }
     if (*lock == nullptr) {
         return make_error(boost::system::errc::resource_unavailable_try_again);
+    }
+    if (const auto size = disk.size(path / lock_name); !size) {
+        return size.error(); // something else that bears the name
     }
     if (const auto failed = disk.check_writable(path)) {
         return failed;
@@ -239,7 +259,11 @@ std::vector<snapshot> model_directory::snapshots() {
     // They wait for their successor to be synced.
     name_set superseded;
     for (const auto& one : found) {
-        superseded.insert(one.manifest.supersedes.begin(), one.manifest.supersedes.end());
+        for (const auto& old : one.manifest.supersedes) {
+            if (old != one.manifest.id) {
+                superseded.insert(old);
+            }
+        }
     }
     std::erase_if(found, [&](const auto& one) { return superseded.contains(one.manifest.id); });
     return found;
@@ -287,6 +311,10 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.boot_id = boot_id();
     for (const auto& id : committed_ids(*names)) {
         const auto old = load_manifest(disk_, path_, id);
+        if (old.value) { // the clock may have been set back, and this one is the latest
+            made.created = std::max(made.created, old.value->created + 1ms);
+            made.last_used = std::max(made.last_used, old.value->last_used + 1ms);
+        }
         if (!old.value || old.value->tokens > save.tokens ||
             !compatible(signature_of(*old.value), save.signature)) {
             continue;
@@ -294,8 +322,6 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
         const auto whole = load_snapshot(disk_, path_, id);
         if (whole.manifest && llama::continues(*checked.head, whole.head)) {
             made.supersedes.push_back(id);
-            made.pinned = made.pinned || whole.manifest->pinned;
-            made.uses = std::max(made.uses, whole.manifest->uses);
         }
     }
 
@@ -357,7 +383,7 @@ error_code model_directory::make_durable(const std::string& id) {
 error_code model_directory::note_restored(const std::string& id, wall_time now) {
     return edit_manifest(disk_, path_, id, when_synced::now, [now](manifest& changed) {
         ++changed.uses;
-        changed.last_used = now;
+        changed.last_used = std::max(changed.last_used, now);
     });
 }
 

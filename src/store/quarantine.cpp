@@ -90,7 +90,10 @@ soundness model_directory::check(const std::string& id, const read_watch& watch)
         leave_out(id, reading.problem);
         return soundness::unknown;
     }
-    if (reading.manifest->checksum.empty() || sound_ids_.contains(id)) {
+    const auto version = disk_.version(file_of(path_, id, state_extension));
+    const auto known = sound_versions_.find(id);
+    const bool unchanged = version && known != sound_versions_.end() && known->second == *version;
+    if (reading.manifest->checksum.empty() || unchanged) {
         return soundness::sound;
     }
     const auto found = verify_checksum(disk_, path_, *reading.manifest, watch);
@@ -107,7 +110,9 @@ soundness model_directory::check(const std::string& id, const read_watch& watch)
     case verification::verdict::cancelled:
         return soundness::unknown;
     }
-    sound_ids_.insert(id);
+    if (version) {
+        sound_versions_[id] = *version;
+    }
     return soundness::sound;
 }
 

@@ -1,5 +1,8 @@
 #include "llama_hibernate/store/snapshot_changes.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "snapshot_files.hpp"
 
 namespace hibernate::store {
@@ -7,10 +10,32 @@ namespace hibernate::store {
 namespace fs = std::filesystem;
 namespace errc = boost::system::errc;
 
+namespace {
+
+bool contains(const std::vector<std::string>& ids, const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+} // namespace
+
 error_code set_pinned(disk& disk, const fs::path& directory, const std::string& id, bool pinned) {
-    return edit_manifest(disk, directory, id, when_synced::now, [pinned](manifest& changed) {
-        changed.pinned = pinned;
-    });
+    const auto change = [pinned](manifest& changed) { changed.pinned = pinned; };
+    auto failed = edit_manifest(disk, directory, id, when_synced::now, change);
+    // One that is published later finds the pin as it is now.
+    const auto names = names_in(disk, directory);
+    if (!names) {
+        return failed ? failed : names.error();
+    }
+    for (const auto& other : committed_ids(*names)) {
+        const auto saved = load_manifest(disk, directory, other);
+        if (!saved.value || !contains(saved.value->supersedes, id)) {
+            continue;
+        }
+        const auto also_failed = edit_manifest(disk, directory, other, when_synced::now, change);
+        const bool went = failed == errc::no_such_file_or_directory;
+        failed = went || !failed ? also_failed : failed;
+    }
+    return failed;
 }
 
 error_code lift_quarantine(disk& disk, const fs::path& directory, const std::string& id) {
@@ -26,6 +51,10 @@ error_code erase_snapshot(disk& disk, const fs::path& directory, const std::stri
     }
     if (const auto saved = load_snapshot(disk, directory, id); saved.manifest) {
         for (const auto& old : saved.manifest->supersedes) {
+            const auto older = load_manifest(disk, directory, old);
+            if (older.value && older.value->pinned) {
+                continue;
+            }
             if (const auto failed = remove_snapshot(disk, directory, old)) {
                 return failed;
             }

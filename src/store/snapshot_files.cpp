@@ -22,24 +22,6 @@ constexpr std::size_t max_manifest_bytes = std::size_t{1024} * 1024;
 constexpr auto edit_patience = 2s;
 constexpr auto edit_pause = 5ms;
 
-/// Null where a directory cannot be locked: on a network file system, say.
-io_result<std::unique_ptr<file_lock>> lock_for_edit(disk& disk, const fs::path& directory) {
-    const auto deadline = std::chrono::steady_clock::now() + edit_patience;
-    for (;;) {
-        auto lock = disk.try_lock(directory);
-        if (!lock) {
-            return std::unique_ptr<file_lock>{};
-        }
-        if (*lock) {
-            return lock;
-        }
-        if (std::chrono::steady_clock::now() >= deadline) {
-            return errc::make_error_code(errc::resource_unavailable_try_again);
-        }
-        std::this_thread::sleep_for(edit_pause);
-    }
-}
-
 bool is_number(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char digit) {
         return digit >= '0' && digit <= '9';
@@ -116,19 +98,37 @@ manifest_reading load_manifest(disk& disk, const fs::path& directory, const std:
     const auto file = file_of(directory, id, manifest_extension);
     const auto text = disk.read(file, 0, max_manifest_bytes + 1);
     if (!text) {
-        return {{}, fmt::format("its manifest cannot be read: {}", text.error().message())};
+        return {{}, fmt::format("its manifest cannot be read: {}", text.error().message()), true};
     }
     if (text->size() > max_manifest_bytes) {
-        return {{}, fmt::format("its manifest has more than {} bytes", max_manifest_bytes)};
+        return {{}, fmt::format("its manifest has more than {} bytes", max_manifest_bytes), false};
     }
     auto reading = read_manifest(*text);
     if (!reading.value) {
-        return {{}, fmt::format("its manifest is unusable: {}", reading.problem)};
+        reading.problem = fmt::format("its manifest is unusable: {}", reading.problem);
+        return reading;
     }
     if (reading.value->id != id) {
-        return {{}, fmt::format("its manifest is that of {}", reading.value->id)};
+        return {{}, fmt::format("its manifest is that of {}", reading.value->id), false};
     }
     return reading;
+}
+
+io_result<std::unique_ptr<file_lock>> lock_for_edit(disk& disk, const fs::path& directory) {
+    const auto deadline = std::chrono::steady_clock::now() + edit_patience;
+    for (;;) {
+        auto lock = disk.try_lock(directory);
+        if (!lock) {
+            return std::unique_ptr<file_lock>{};
+        }
+        if (*lock) {
+            return lock;
+        }
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return errc::make_error_code(errc::resource_unavailable_try_again);
+        }
+        std::this_thread::sleep_for(edit_pause);
+    }
 }
 
 error_code edit_manifest(

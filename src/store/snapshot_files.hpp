@@ -38,10 +38,14 @@ file_of(const std::filesystem::path& directory, const std::string& id, std::stri
 manifest_reading
 load_manifest(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
-/// Changes the manifest of a snapshot in place. Daemon and commands run side by side: each change
-/// is made to the manifest as it is then, under a lock on the directory itself.
-/// errc::no_such_file_or_directory if there is no usable manifest;
-/// errc::resource_unavailable_try_again if somebody holds the lock for seconds.
+/// The lock under which manifests are added, changed and removed, so that a daemon and commands do
+/// not undo each other. Waits for a moment; then errc::resource_unavailable_try_again. Null where a
+/// directory cannot be locked: on a network file system, say.
+io_result<std::unique_ptr<file_lock>>
+lock_for_edit(disk& disk, const std::filesystem::path& directory);
+
+/// Changes the manifest of a snapshot in place, under that lock. errc::no_such_file_or_directory if
+/// there is no usable manifest.
 error_code edit_manifest(
     disk& disk,
     const std::filesystem::path& directory,

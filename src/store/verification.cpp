@@ -20,9 +20,8 @@ verification verify_snapshot(
     }
     auto saved = load_manifest(disk, directory, id);
     if (!saved.value) {
-        const bool readable =
-            disk.read(file_of(directory, id, manifest_extension), 0, 1).has_value();
-        return {readable ? verdict::damaged : verdict::unreadable, std::move(saved.problem)};
+        return {
+            saved.may_be_sound ? verdict::unreadable : verdict::damaged, std::move(saved.problem)};
     }
     auto reading = examine_snapshot(disk, directory, std::move(*saved.value));
     if (!reading.manifest) {

@@ -68,6 +68,7 @@ void fill(const std::filesystem::path& root, unsigned snapshots, unsigned direct
     const auto content = test::state_file(tokens);
     for (unsigned i = 0; i < directories; ++i) {
         std::filesystem::create_directories(root / fmt::format("model-{:08x}", i));
+        write_file(root / fmt::format("model-{:08x}", i) / "lock", "");
     }
     for (unsigned i = 0; i < snapshots; ++i) {
         const auto directory = root / fmt::format("model-{:08x}", i % directories);

@@ -46,12 +46,14 @@ inline std::string gguf_entry(std::string_view key, const std::string& value) {
     return gguf_raw_text(key) + value;
 }
 
-inline std::string gguf_tensor(std::string_view name, const std::vector<std::uint64_t>& shape) {
+/// offset: of its data, from where the data of all begins.
+inline std::string gguf_tensor(
+    std::string_view name, const std::vector<std::uint64_t>& shape, std::uint64_t offset = 0) {
     auto bytes = gguf_raw_text(name) + gguf_u32(shape.size());
     for (const auto length : shape) {
         bytes += gguf_u64(length);
     }
-    return bytes + gguf_u32(1) + gguf_u64(0);
+    return bytes + gguf_u32(1) + gguf_u64(offset);
 }
 
 inline std::string

@@ -38,6 +38,7 @@ inline void put_snapshot(
     manifest.synced = true;
     change(manifest);
     const auto path = std::filesystem::path(store_root) / directory;
+    disk.put(path / "lock", "");
     disk.put(path / (manifest.id + ".kv"), std::string(bytes, 'k'));
     disk.put(path / (manifest.id + ".json"), store::write_manifest(manifest));
 }

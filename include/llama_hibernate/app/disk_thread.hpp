@@ -19,6 +19,8 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "llama_hibernate/base/log.hpp"
+
 namespace hibernate::app {
 
 class disk_thread {
@@ -71,7 +73,11 @@ public:
     void start(std::function<void()> work, std::function<void()> done) {
         ++unfinished_;
         boost::asio::post(pool_, [this, work = std::move(work), done = std::move(done)]() mutable {
-            work();
+            try {
+                work();
+            } catch (const std::exception& failure) { // out of memory
+                log::error("on the disk thread: {}", failure.what());
+            }
             --unfinished_;
             boost::asio::post(network_, std::move(done));
         });

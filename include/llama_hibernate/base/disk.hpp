@@ -50,8 +50,9 @@ class disk {
 public:
     virtual ~disk() = default;
 
-    /// Creates the directory and its missing parents; one that is there already is made 0700 when
-    /// it is ours and fails with not_a_directory when it is something else.
+    /// Creates the directory and its missing parents. One that is there already is made 0700; it
+    /// fails with not_a_directory when it is something else, a link too, and with
+    /// operation_not_permitted when it is another user's, who could change what is in it.
     virtual error_code create_private_directory(const std::filesystem::path& directory) = 0;
 
     /// An empty file for somebody else to write to, ours alone from its first instant; fails with

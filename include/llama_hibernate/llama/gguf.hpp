@@ -33,6 +33,8 @@ struct gguf_header {
     std::uint32_t version = 0;
     std::uint64_t tensor_count = 0;
     std::uint64_t bytes = 0; ///< up to the end of the last tensor's description
+    /// Where each tensor's data begins in the file, as the header has it: it may be anywhere.
+    std::vector<std::uint64_t> tensor_starts;
 
     /// Without strings of more than 64 KiB, and of arrays only those that tell something of each
     /// layer: whole numbers, none of them negative, and at most 1024 of them.

@@ -23,18 +23,20 @@ struct stored_item {
         quarantined, ///< the same, with a manifest that says why it is not to be used
         broken,      ///< the pair, but it can never be restored: no usable manifest, a file of
                      ///< another size, or data that a reboot may have lost
+        unreadable,  ///< the pair, but a later version wrote its manifest, or the disk refuses to
+                     ///< read it: it may be sound, and is never removed by itself
         leftover, ///< a staging file, or one half of a pair: remains of a kill, or a save under way
-        foreign,  ///< whatever does not bear our names; counted, never removed
+        foreign,  ///< whatever is not ours; counted, never removed
     };
     kind what = kind::foreign;
     std::string directory; ///< the model directory's name; empty: in the root itself
-    std::string id;        ///< of snapshot, quarantined and broken; else empty
+    std::string id;        ///< of snapshot, quarantined, broken and unreadable; else empty
     /// In the directory, in the order in which they are to be removed; of what is foreign the one
     /// name, which may be a directory's.
     std::vector<std::string> file_names;
     std::uint64_t bytes = 0; ///< of all these files, and of all in a foreign directory
     std::optional<store::manifest> manifest;
-    std::string problem; ///< of quarantined and broken: one clause for people
+    std::string problem; ///< of quarantined, broken and unreadable: one clause for people
 };
 
 struct inventory {
@@ -44,10 +46,11 @@ struct inventory {
     std::optional<std::uint64_t> free_bytes;
 };
 
-/// Reads the root and each model directory in it; links are counted, not followed. What cannot be
-/// read is left out. An absent root is an empty inventory. The locks of model directories are no
-/// items. Of foreign directories the first 100,000 entries are counted, in case that the root is
-/// in the midst of somebody's files.
+/// Reads the root and each model directory in it (those that bear such a name and hold a lock;
+/// other folders are foreign); links are counted, not followed. What cannot be read is left out. An
+/// absent root is an empty inventory. The locks of model directories are no items. Of foreign
+/// directories the first 100,000 entries are counted, in case that the root is in the midst of
+/// somebody's files.
 inventory take_inventory(disk& disk, const std::filesystem::path& root);
 
 /// How many items of a kind there are, and their bytes.

@@ -64,6 +64,9 @@ signature signature_of(const manifest& what);
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;
+    /// The problem says nothing against the snapshot: a later version wrote it, or the disk
+    /// refuses.
+    bool may_be_sound = false;
 };
 manifest_reading read_manifest(std::string_view json);
 

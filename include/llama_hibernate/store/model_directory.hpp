@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -125,8 +126,8 @@ public:
     /// Notes a restore in the manifest: uses and last_used.
     error_code note_restored(const std::string& id, wall_time now);
 
-    /// To be asked before each restore. The whole file is read once in the life of this object and
-    /// compared with its checksum; a mismatch puts it into quarantine. A snapshot without a
+    /// To be asked before each restore. The whole file is read, again only if it was changed since,
+    /// and compared with its checksum; a mismatch puts it into quarantine. A snapshot without a
     /// checksum was saved by this boot of the machine and not synced yet: a sum made now would
     /// prove nothing, so it is judged by its size and head. Ends soon after watch says no.
     soundness check(const std::string& id, const read_watch& watch = {});
@@ -145,7 +146,8 @@ private:
     std::filesystem::path path_;
     std::unique_ptr<file_lock> lock_;
     std::atomic<unsigned> next_staging_;
-    std::set<std::string> sound_ids_;    ///< read and found to be what was saved
+    /// Read and found to be what was saved; with disk::version of the state file.
+    std::map<std::string, std::string> sound_versions_;
     std::set<std::string> distrusted_;   ///< in quarantine, which the disk refused to keep
     std::set<std::string> left_out_ids_; ///< of which the log has told
 };

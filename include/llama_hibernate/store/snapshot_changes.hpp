@@ -14,7 +14,8 @@
 
 namespace hibernate::store {
 
-/// What is pinned is never evicted.
+/// What is pinned is never evicted. A snapshot that supersedes it by now is meant as well: what a
+/// user pins is the conversation.
 error_code
 set_pinned(disk& disk, const std::filesystem::path& directory, const std::string& id, bool pinned);
 
@@ -23,7 +24,7 @@ error_code
 lift_quarantine(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
 /// Together with what it supersedes, which would be restored again; one that is damaged hides
-/// nothing, so its predecessors stay. No error if it is not there.
+/// nothing, so its predecessors stay, and so do pinned ones. No error if it is not there.
 error_code
 erase_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
 

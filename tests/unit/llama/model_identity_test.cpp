@@ -97,6 +97,38 @@ TEST_CASE("the whole header of a large model counts, however long its tokenizer 
     CHECK(identity(disk, "/a.gguf") == before);
 }
 
+TEST_CASE("a tensor that was retrained alone is noticed, however small it is") {
+    virtual_disk disk;
+    constexpr std::uint64_t tensor_bytes = 64 * 1024; // less than lies between two blocks
+    constexpr std::uint64_t count = 20 * mebibyte / tensor_bytes;
+    std::vector<std::string> tensors;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        tensors.push_back(gguf_tensor("t" + std::to_string(i), {8}, i * tensor_bytes));
+    }
+    auto content = gguf_file({}, tensors);
+    content.resize((content.size() + 31) / 32 * 32);
+    const auto data = content.size();
+    content += varied_bytes(count * tensor_bytes);
+    disk.put("/a.gguf", content);
+    const auto before = identity(disk, "/a.gguf");
+    for (std::uint64_t i = 0; i < count; i += 37) {
+        auto changed = content;
+        for (auto at = data + i * tensor_bytes; at < data + (i + 1) * tensor_bytes; ++at) {
+            changed[at] = static_cast<char>(changed[at] + 1);
+        }
+        disk.put("/a.gguf", changed);
+        CHECK(identity(disk, "/a.gguf") != before);
+    }
+}
+
+TEST_CASE("tensors that claim to lie anywhere harm nothing") {
+    virtual_disk disk;
+    const auto far = ~std::uint64_t{0};
+    auto content = gguf_file({}, {gguf_tensor("a", {8}, far), gguf_tensor("b", {8}, far / 2)});
+    disk.put("/a.gguf", content + varied_bytes(17 * mebibyte));
+    identity(disk, "/a.gguf");
+}
+
 TEST_CASE("a small model is read whole") {
     virtual_disk disk;
     const auto size = GENERATE(std::size_t{1}, std::size_t{5000}, mebibyte, 16 * mebibyte);

@@ -93,3 +93,15 @@ TEST_CASE("what cannot be removed is told, and the rest goes all the same") {
     CHECK(done.problems[0].find("staging-1-2.kv") != std::string::npos);
     CHECK(done.removed.size() == 2);
 }
+
+TEST_CASE("what may be sound is not collected, whatever the bound") {
+    virtual_disk disk;
+    put_snapshot(disk, own_directory, 'a', 1000, 1);
+    disk.fail_path(
+        store_path / (id_of('a') + ".json"),
+        boost::system::errc::make_error_code(boost::system::errc::io_error));
+    const auto done = collect_garbage(disk, store_root, 0, false);
+    CHECK(done.removed.empty());
+    CHECK_FALSE(done.enough);
+    CHECK(disk.exists(store_path / (id_of('a') + ".kv")));
+}

@@ -23,6 +23,8 @@ std::string kind_name(stored_item::kind kind) {
         return "quarantined";
     case stored_item::kind::broken:
         return "broken";
+    case stored_item::kind::unreadable:
+        return "unreadable";
     case stored_item::kind::leftover:
         return "leftover";
     case stored_item::kind::foreign:
@@ -120,8 +122,30 @@ TEST_CASE("a snapshot that can never be restored is broken, with the reason") {
     }
 }
 
+TEST_CASE("what a later version wrote, or the disk refuses to read, may be sound") {
+    virtual_disk disk;
+    put_snapshot(disk, own_directory, 'a', 500, 1);
+    const auto manifest = store_path / (id_of('a') + ".json");
+    SECTION("a later version") {
+        auto text = disk.content(manifest);
+        const std::string format = "\"format\": 1";
+        text.replace(text.find(format), format.size(), "\"format\": 2");
+        disk.put(manifest, text);
+    }
+    SECTION("refused") {
+        disk.fail_path(
+            manifest, boost::system::errc::make_error_code(boost::system::errc::permission_denied));
+    }
+    const auto stored = take_inventory(disk, store_root);
+    REQUIRE(stored.items.size() == 1);
+    CHECK(stored.items[0].what == stored_item::kind::unreadable);
+    CHECK(stored.items[0].id == id_of('a'));
+    CHECK_FALSE(stored.items[0].problem.empty());
+}
+
 TEST_CASE("halves of a snapshot and staging files are leftovers") {
     virtual_disk disk;
+    disk.put(store_path / "lock", "");
     disk.put(store_path / (id_of('a') + ".kv"), "1234");
     disk.put(store_path / (id_of('b') + ".json"), "12");
     disk.put(store_path / (id_of('c') + ".json.tmp"), "1");
@@ -141,7 +165,10 @@ TEST_CASE("what does not bear our names is foreign, counted with all that is in 
     disk.put(root / "README", "12");
     disk.put(root / "backup" / (id_of('a') + ".kv"), "123"); // no model's directory
     disk.put(root / "backup" / "deep" / "er", "1234");
+    disk.put(store_path / "lock", "");
     disk.put(store_path / "my own.kv", "12345");
+    // Bears such a name, but nobody ever locked it: some user's photographs.
+    disk.put(root / "photos-20240101" / (id_of('a') + ".kv"), "12345678");
     disk.put(store_path / "sub-01234567" / (id_of('a') + ".kv"), "123456");
     disk.put(root / (id_of('a') + ".kv"), "1234567");
     disk.put_link(store_path / (id_of('d') + ".kv"));
@@ -151,9 +178,10 @@ TEST_CASE("what does not bear our names is foreign, counted with all that is in 
         lines_of(stored) ==
         std::vector<std::string>{
             "foreign  README", "foreign  aaaaaaaaaaaaaaaa.kv", "foreign  backup",
-            "foreign tiny-0a1b2c3d dddddddddddddddd.kv", "foreign tiny-0a1b2c3d my own.kv",
-            "foreign tiny-0a1b2c3d sub-01234567", "leftover tiny-0a1b2c3d dddddddddddddddd.json"});
-    CHECK(stored.bytes == 2 + 3 + 4 + 5 + 6 + 7);
+            "foreign  photos-20240101", "foreign tiny-0a1b2c3d dddddddddddddddd.kv",
+            "foreign tiny-0a1b2c3d my own.kv", "foreign tiny-0a1b2c3d sub-01234567",
+            "leftover tiny-0a1b2c3d dddddddddddddddd.json"});
+    CHECK(stored.bytes == 2 + 3 + 4 + 5 + 6 + 7 + 8);
     CHECK(measure(disk, root) == stored.bytes);
 }
 

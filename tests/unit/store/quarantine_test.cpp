@@ -103,6 +103,13 @@ TEST_CASE("a sound snapshot is read once") {
     CHECK(one.offered() == std::vector<std::string>{one.id});
 }
 
+TEST_CASE("one that was changed after it was checked is read again") {
+    kept one;
+    CHECK(one.directory->check(one.id) == soundness::sound);
+    one.damage();
+    CHECK(one.directory->check(one.id) == soundness::quarantined);
+}
+
 TEST_CASE("one that was changed is found before it is restored") {
     kept one;
     one.damage();

@@ -78,3 +78,55 @@ TEST_CASE("a longer snapshot inherits the pin and the uses of those that it supe
     CHECK_FALSE(another.pinned);
     CHECK(another.uses == 0);
 }
+
+TEST_CASE("a pin that comes while the longer snapshot is published reaches it") {
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    const auto id = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
+    const auto longer = publish(disk, *directory, token_run(1, 20)).published->manifest.id;
+    // Whoever read the list before that means the old one.
+    REQUIRE_FALSE(set_pinned(disk, store_path, id, true));
+    CHECK(store_path.string() == directory->path());
+    REQUIRE(directory->snapshots().size() == 1);
+    CHECK(directory->snapshots()[0].manifest.id == longer);
+    CHECK(directory->snapshots()[0].manifest.pinned);
+    REQUIRE_FALSE(directory->make_durable(longer));
+    CHECK_FALSE(set_pinned(disk, store_path, id, false)); // it is gone, and its list is known
+    CHECK_FALSE(directory->snapshots()[0].manifest.pinned);
+}
+
+TEST_CASE("what a removed snapshot superseded goes with it, unless it is pinned itself") {
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    const auto id = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
+    const auto longer = publish(disk, *directory, token_run(1, 20)).published->manifest.id;
+    const auto file = store_path / (id + ".json");
+    const bool pinned = GENERATE(true, false);
+    auto manifest = nlohmann::json::parse(disk.content(file));
+    manifest["pinned"] = pinned;
+    disk.put(file, manifest.dump());
+    REQUIRE_FALSE(erase(disk, longer));
+    CHECK(directory->snapshots().size() == (pinned ? 1 : 0));
+}
+
+TEST_CASE("a snapshot that is saved after the clock was set back is the latest all the same") {
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    auto save = stage(disk, *directory, token_run(1, 9));
+    const auto first = directory->publish(save, at(100'000)).published->manifest;
+    save = stage(disk, *directory, token_run(500, 9));
+    const auto second = directory->publish(save, at(10)).published->manifest;
+    CHECK(second.created > first.created);
+    CHECK(second.last_used > first.last_used);
+}
+
+TEST_CASE("a snapshot that claims to supersede itself is there") {
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    const auto id = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
+    const auto file = store_path / (id + ".json");
+    auto manifest = nlohmann::json::parse(disk.content(file));
+    manifest["supersedes"] = {id};
+    disk.put(file, manifest.dump());
+    CHECK(directory->snapshots().size() == 1);
+}
