@@ -167,7 +167,7 @@ asio::awaitable<connection::after> connection::serve_request() {
 }
 
 asio::awaitable<connection::after> connection::serve(const request_head& request) {
-    const auto view = make_view(request);
+    auto view = make_view(request);
     auto& gate = shared_->gate;
     answer refusal;
     if (surplus_) {
@@ -214,7 +214,7 @@ bool connection::is_health(const request_head& request, std::string_view path) c
 }
 
 asio::awaitable<connection::after>
-connection::forward(const request_head& request, const request_view& view) {
+connection::forward(const request_head& request, request_view& view) {
     exchange one(*shared_, client_, request, view);
     exchange_ = &one;
     const auto next = co_await one.run();

@@ -26,6 +26,7 @@ constexpr std::size_t upstream_buffer_size = 32 * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
+constexpr auto malformed_body = "Invalid chunked request body";
 
 std::span<char> bytes_of(boost::beast::flat_buffer& buffer) {
     const auto bytes = buffer.data();
@@ -39,10 +40,7 @@ std::string_view view_of(std::span<const char> bytes) {
 } // namespace
 
 exchange::exchange(
-    shared_state& shared,
-    client_side& client,
-    const request_head& request,
-    const request_view& view)
+    shared_state& shared, client_side& client, const request_head& request, request_view& view)
     : shared_(shared), client_(client), request_(request), view_(view),
       upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
       request_body_(request.body) {
@@ -80,6 +78,15 @@ exchange::next exchange::fail(unsigned status, const char* message, outcome how)
 }
 
 asio::awaitable<exchange::next> exchange::run() {
+    if (owner_wants_body()) {
+        const auto looked = co_await look_at_body();
+        if (cut_ || looked == step::client_gone) {
+            co_return next::close;
+        }
+        if (looked == step::request_malformed) {
+            co_return fail(bad_request, malformed_body, outcome::client_gone);
+        }
+    }
     const auto half_close = shared_.settings.on_half_close;
     auto starting = start();
     auto leaving = client_.gone(half_close);
@@ -112,7 +119,7 @@ asio::awaitable<exchange::next> exchange::run() {
     error_code ignored;
     upstream_.close(ignored);
     if (client_end == step::request_malformed) {
-        co_return fail(bad_request, "Invalid chunked request body", outcome::client_gone);
+        co_return fail(bad_request, malformed_body, outcome::client_gone);
     }
     co_return ended(outcome::client_gone, next::close);
 }
@@ -138,14 +145,51 @@ exchange::next exchange::conclude(response_end end) {
     return next::close;
 }
 
+bool exchange::owner_wants_body() const {
+    return !request_body_.done() && shared_.hooks->wants_body(view_);
+}
+
+/// Leaves the body in the client's buffer, to be sent as it came. The view shows a copy of it:
+/// reading on may move what the buffer holds.
+asio::awaitable<exchange::step> exchange::look_at_body() {
+    const auto& buffer = client_.buffer;
+    body_scanner seen(request_.body);
+    auto scanned = seen.scan(client_.unread());
+    while (!seen.done() && !seen.malformed() && buffer.size() < buffer.max_size() &&
+           !client_.half_closed && !request_.expects_continue) {
+        error_code error;
+        client_.deadline = std::chrono::steady_clock::now() + shared_.settings.idle_timeout;
+        co_await client_.read_more(error);
+        client_.deadline = steady_time::max();
+        if (client_.has_left(error, shared_.settings.on_half_close)) {
+            co_return step::client_gone;
+        }
+        scanned += seen.scan(client_.unread().substr(scanned));
+    }
+    if (seen.malformed()) {
+        co_return step::request_malformed;
+    }
+    body_start_ = client_.unread().substr(0, scanned);
+    body_scanner decoder(request_.body);
+    body_start_.resize(decoder.extract(body_start_).payload);
+    view_.body_start = body_start_;
+    co_return step::ok;
+}
+
 asio::awaitable<exchange::step> exchange::start() {
     owes_after_response_ = true;
+    bool failed = false;
     try {
         co_await shared_.hooks->before_forward(view_);
     } catch (const std::exception& failure) {
+        failed = true;
         if (!cut_) {
             log::debug("before a request was forwarded: {}", failure.what());
         }
+    }
+    view_.body_start = {};
+    std::string().swap(body_start_); // a response may take hours
+    if (failed) {
         co_return step::hook_failed;
     }
     const auto opened = co_await open_upstream();

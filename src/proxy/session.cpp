@@ -40,13 +40,19 @@ asio::awaitable<void> client_side::read_more(error_code& error) {
     buffer.commit(size);
 }
 
+bool client_side::has_left(const error_code& read_end, half_close meaning) noexcept {
+    if (read_end == asio::error::eof && meaning == half_close::keep) {
+        half_closed = true;
+        return false;
+    }
+    return static_cast<bool>(read_end);
+}
+
 asio::awaitable<void> client_side::gone(half_close meaning) {
     while (!half_closed && buffer.size() < buffer.max_size()) {
         error_code error;
         co_await read_more(error);
-        if (error == asio::error::eof && meaning == half_close::keep) {
-            half_closed = true;
-        } else if (error) {
+        if (has_left(error, meaning)) {
             co_return;
         }
     }

@@ -175,8 +175,29 @@ def chunk_seeds():
             for label, body in bodies.items() for piece in (1, 7)}
 
 
+# --- completion requests
+
+def request_lineage_seeds():
+    """Two bodies, one after the other, behind the length of the first."""
+    def pair(last, following):
+        return struct.pack("<H", len(last)) + last.encode() + following.encode()
+
+    user, reply = {"role": "user", "content": "a \"b\" \\"}, {"role": "assistant", "content": "[\u00e4"}
+    chat = json.dumps({"model": "m", "messages": [user], "stream": True})
+    return {
+        "chat": pair(chat, json.dumps({"model": "m", "messages": [user, reply, user], "stream": True})),
+        "again": pair(chat, chat), "cut": pair(chat[:40], chat),
+        "tokens": pair('{"prompt":[1,2]}', '{"prompt":[1,23]}'),
+        "text": pair('{"n":1,"prompt":"abc"}', '{"n":1,"prompt":"abcdef"}'),
+        "responses": pair('{"input" : "abc" }', '{"input" : [ {"x":[]} , null ] }'),
+        "infill": pair('{"input_prefix":"a","input_suffix":"b","prompt":""}', '{"input_prefix":"a"}'),
+        "nested": pair('{"x":{"messages":[{}]},"y":"messages"}', '{"messages":[]}'),
+    }
+
+
 write("gguf", gguf_seeds())
 write("state_file", state_seeds())
 write("manifest", manifest_seeds())
 write("head", head_seeds())
 write("chunks", chunk_seeds())
+write("request_lineage", request_lineage_seeds())

@@ -172,15 +172,21 @@ private:
 class recording_hooks : public proxy::hooks {
 public:
     std::function<std::optional<proxy::refusal>(const proxy::request_view&)> refusing;
+    std::function<bool(const proxy::request_view&)> wanting;
     std::function<asio::awaitable<void>(const proxy::request_view&)> before;
     std::vector<std::string> forwarded;   ///< the path of each before_forward
+    std::vector<std::string> body_starts; ///< and what it saw of the body
     std::vector<proxy::outcome> outcomes; ///< of each after_response
 
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override {
         return refusing ? refusing(request) : std::nullopt;
     }
+    bool wants_body(const proxy::request_view& request) override {
+        return wanting && wanting(request);
+    }
     asio::awaitable<void> before_forward(const proxy::request_view& request) override {
         forwarded.push_back(request.path);
+        body_starts.emplace_back(request.body_start);
         if (before) {
             co_await before(request);
         }

@@ -38,7 +38,7 @@ private:
     boost::asio::awaitable<head_end> read_head();
     boost::asio::awaitable<after> serve_request();
     boost::asio::awaitable<after> serve(const request_head& request);
-    boost::asio::awaitable<after> forward(const request_head& request, const request_view& view);
+    boost::asio::awaitable<after> forward(const request_head& request, request_view& view);
     boost::asio::awaitable<bool> held_client_stayed();
 
     /// Sends an answer of our own to a request whose body was not read.

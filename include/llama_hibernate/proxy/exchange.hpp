@@ -37,10 +37,7 @@ public:
 
     /// Everything outlives the exchange.
     exchange(
-        shared_state& shared,
-        client_side& client,
-        const request_head& request,
-        const request_view& view);
+        shared_state& shared, client_side& client, const request_head& request, request_view& view);
     ~exchange();
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
@@ -65,6 +62,8 @@ private:
         broken_unframed ///< likewise, where only the end of the connection ends the body
     };
 
+    bool owner_wants_body() const;
+    boost::asio::awaitable<step> look_at_body();
     boost::asio::awaitable<step> start();
     boost::asio::awaitable<step> open_upstream();
     boost::asio::awaitable<void> send_request_body(step& end);
@@ -86,11 +85,12 @@ private:
     shared_state& shared_;
     client_side& client_;
     const request_head& request_;
-    const request_view& view_;
+    request_view& view_;
 
     upstream_socket upstream_;
     boost::beast::flat_buffer from_upstream_;
     body_scanner request_body_;
+    std::string body_start_; ///< what view_ shows of the body, until before_forward completes
     answer local_answer_;
     bool owes_after_response_ = false; ///< before_forward was called, after_response not yet
     bool cut_ = false;

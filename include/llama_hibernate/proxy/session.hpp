@@ -76,6 +76,10 @@ struct client_side {
     /// Reads once, behind what is in the buffer; needs room there.
     boost::asio::awaitable<void> read_more(boost::system::error_code& error);
 
+    /// Whether a read that ended so says that the client has gone. Where a FIN does not mean that,
+    /// it is noted.
+    bool has_left(const boost::system::error_code& read_end, half_close meaning) noexcept;
+
     /// Completes when the client has gone; meanwhile keeps what it sends early, as much as the
     /// buffer takes. While the buffer is full, only a reset tells that it has gone.
     boost::asio::awaitable<void> gone(half_close meaning);
