@@ -72,7 +72,13 @@ daemon::daemon(
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
       program_(std::move(program)), signals_(context_, SIGTERM, SIGINT),
       keeping_(context_, options_, args_, std::move(disk)),
-      hooks_(args_.api_prefix, !args_.slot_save_path.empty()),
+      hooks_(
+          args_.api_prefix,
+          !args_.slot_save_path.empty(),
+          {[this](std::string body_start) {
+               return keeping_.before_request(std::move(body_start));
+           },
+           [this] { keeping_.after_request(); }}),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       lifecycle_(
@@ -357,7 +363,7 @@ asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
             format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
             outcome.summary);
         answered_before_ = hooks_.answered_posts();
-        keeping_.tidy();
+        keeping_.begin_serving(client_);
     }
 }
 

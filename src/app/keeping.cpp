@@ -28,9 +28,10 @@ constexpr auto lock_pause = 50ms;
 constexpr auto props_pause = 25ms;
 // Without its facts nothing can be saved either, so this is no part of the restore budget.
 constexpr auto props_patience = 10s;
+constexpr auto live_save_limit = 60s; // requests wait for it
 constexpr auto short_patience = 200ms;
 // The model is read into the same memory, and is wanted first.
-constexpr std::uint64_t read_ahead_share = 4;
+constexpr std::uint64_t memory_share = 4;
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{4} << 30;
 
 /// What the model's folder is named after: its whole path, however the user wrote it, or the name
@@ -166,7 +167,7 @@ void keeping::read_ahead() {
         if (!std::exchange(quarantine_reported_, true)) {
             report_quarantine();
         }
-        if (options_.restore) {
+        if (options_.restore != restore_extent::none) {
             check_snapshots();
         }
     };
@@ -195,7 +196,7 @@ void keeping::check_snapshots() {
     const auto start = clock::now();
     std::size_t sound = 0;
     const auto goes_on = [this](std::uint64_t) { return !stop_reading_; };
-    const auto memory = available_memory().value_or(default_memory_bytes) / read_ahead_share;
+    const auto memory = available_memory().value_or(default_memory_bytes) / memory_share;
     for (const auto& id : keeper::read_ahead_order(directory_->snapshots(), memory)) {
         if (stop_reading_) {
             break;
@@ -226,7 +227,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
         co_return nothing;
     }
     facts_ = std::move(facts);
-    if (!options_.restore || what == extent::learn_only) {
+    if (options_.restore == restore_extent::none || what == extent::learn_only) {
         nothing.summary = "nothing is restored";
         co_return nothing;
     }
@@ -242,16 +243,22 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
         log::warning("{}", skipped);
     }
-    if (!plan.spares.empty()) {
-        log::info(
-            "{} more than there are slots for: the latest are restored",
-            format_count(plan.spares.size(), "snapshot", "snapshots"));
+    slot_restorer::preload first;
+    const bool through_cache = options_.restore == restore_extent::all &&
+                               args_.empties_idle_slots() && facts_->total_slots > 1;
+    if (through_cache) {
+        first = {keeper::plan_preload(plan, preload_bytes()), facts_->total_slots - 1};
     }
-    const auto planned = plan.steps.size();
+    if (plan.spares.size() > first.snapshots.size()) {
+        log::info(
+            "{} more than there is room for: the latest are restored",
+            format_count(plan.spares.size() - first.snapshots.size(), "snapshot", "snapshots"));
+    }
+    const auto planned = plan.steps.size() + first.snapshots.size();
     const auto offered = [this](const std::string& id) { offered_id_ = id; };
     restore_watch watch{progress, offered, abandoned};
     slot_restorer restorer(*client, disk_thread_, *directory_, stop_reading_, std::move(watch));
-    auto report = co_await restorer.run(std::move(plan), deadline);
+    auto report = co_await restorer.run(std::move(first), std::move(plan), deadline);
     restored_ids_ = std::move(report.restored_ids);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
     nothing.child = report.child;
@@ -303,6 +310,64 @@ asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
     co_await disk_thread_.run(work);
 }
 
+std::uint64_t keeping::preload_bytes() const {
+    const auto memory = options_.restore_memory.value_or(
+        available_memory().value_or(default_memory_bytes) / memory_share);
+    return std::min(args_.ram_cache.value_or(memory), memory);
+}
+
+void keeping::begin_serving(std::shared_ptr<llama::client> client) {
+    tidy();
+    if (!directory_ || !facts_) {
+        return;
+    }
+    live_saving::settings how;
+    how.triggers.idle = options_.idle_save;
+    how.triggers.min_tokens = options_.min_tokens;
+    how.slots_empty_each_other = args_.empties_idle_slots();
+    const auto save = [this, client](keeper::slot_state slot, const char* reason) {
+        return save_live(client, slot, reason);
+    };
+    live_ = std::make_unique<live_saving>(context_, client, how, save);
+}
+
+asio::awaitable<void> keeping::before_request(std::string body_start) {
+    if (live_) {
+        co_await live_->before_request(std::move(body_start));
+    }
+}
+
+void keeping::after_request() {
+    if (live_) {
+        live_->after_request();
+    }
+}
+
+asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
+    std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason) {
+    if (!facts_) {
+        co_return std::nullopt; // the child has just died
+    }
+    slot_saver saver(
+        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens);
+    const keeper::slot_to_save what{slot.id, slot.tokens};
+    auto report = co_await saver.save_one(what, reason, clock::now() + live_save_limit);
+    if (report.saved_ids.empty()) {
+        co_return std::nullopt;
+    }
+    const auto id = report.saved_ids.front();
+    in_use_.insert(id);
+    // Requests need not wait for the medium.
+    background_.start([this, id] { make_durable(id); }, [] {});
+    co_return report.tokens;
+}
+
+void keeping::forget_child() {
+    live_.reset();
+    facts_.reset();
+    in_use_.clear();
+}
+
 void keeping::tidy() {
     offered_id_.clear();
     if (!directory_ || !facts_) {
@@ -331,8 +396,13 @@ asio::awaitable<void> keeping::save(
     if (!directory_ || !facts_) {
         co_return;
     }
-    slot_saver saver(*client, disk_thread_, *directory_, *room_, *facts_, in_use_);
-    auto report = co_await saver.run(deadline, abandoned);
+    if (live_) {
+        co_await live_->stop();
+    }
+    const keeper::slot_table nothing_known;
+    slot_saver saver(
+        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens);
+    auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {
         log::info("nothing new to save");

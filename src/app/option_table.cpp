@@ -115,12 +115,41 @@ constexpr std::array table = {
         .set = [](options& into, const given_value& given) { into.drain = time_of(given); }},
     option{
         .name = "restore",
-        .value = "slots|none",
-        .default_value = "slots",
-        .meaning = "What is restored at start: one conversation for each slot, or none.",
+        .value = "all|slots|none",
+        .default_value = "all",
+        .meaning =
+            "What is restored at start: as many conversations as llama-server's slots and its "
+            "RAM cache\n      take, one for each slot, or none.",
         .set =
             [](options& into, const given_value& given) {
-                into.restore = choice_of<bool>(given, {{"slots", true}, {"none", false}});
+                into.restore = choice_of<restore_extent>(
+                    given, {{"all", restore_extent::all},
+                            {"slots", restore_extent::slots},
+                            {"none", restore_extent::none}});
+            }},
+    option{
+        .name = "restore-memory",
+        .value = "SIZE",
+        .default_value = "--cache-ram, at most a quarter of the available memory",
+        .meaning = "How much may be restored into llama-server's RAM cache.",
+        .set = [](options& into,
+                  const given_value& given) { into.restore_memory = bytes_of(given); }},
+    option{
+        .name = "idle-save",
+        .value = "TIME",
+        .default_value = "3s",
+        .meaning =
+            "A changed slot is saved when nothing was asked for so long; 0: not before another"
+            "\n      conversation takes it, or we stop.",
+        .set = [](options& into, const given_value& given) { into.idle_save = time_of(given); }},
+    option{
+        .name = "min-tokens",
+        .value = "N",
+        .default_value = "256",
+        .meaning = "Conversations of fewer tokens are not saved.",
+        .set =
+            [](options& into, const given_value& given) {
+                into.min_tokens = count_of(given, 1, 1'000'000'000);
             }},
     option{
         .name = "restore-budget",

@@ -1,6 +1,7 @@
 #include "llama_hibernate/app/request_hooks.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace hibernate::app {
 
@@ -9,10 +10,32 @@ namespace {
 constexpr std::string_view conversation_header = "X-Conversation-Id";
 constexpr std::size_t most_open_streams = 256;
 
+constexpr std::array<std::string_view, 8> slotless_paths{
+    "/tokenize",    "/detokenize",    "/apply-template",
+    "/props",       "/lora-adapters", "/v1/messages/count_tokens",
+    "/models/load", "/models/unload"};
+
 } // namespace
 
-request_hooks::request_hooks(std::string api_prefix, bool slot_actions_allowed)
-    : slots_path_(std::move(api_prefix) + "/slots/"), slot_actions_allowed_(slot_actions_allowed) {}
+request_hooks::request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch)
+    : api_prefix_(std::move(api_prefix)), watch_(std::move(watch)),
+      slots_path_(api_prefix_ + "/slots/"), slot_actions_allowed_(slot_actions_allowed) {}
+
+/// Any POST but those that are known to need no slot: llama-server has many names for a completion,
+/// and gains more.
+bool request_hooks::may_take_slot(const proxy::request_view& request) const {
+    std::string_view path = request.path;
+    if (request.method != "POST" || !path.starts_with(api_prefix_)) {
+        return false;
+    }
+    path.remove_prefix(api_prefix_.size());
+    return std::find(slotless_paths.begin(), slotless_paths.end(), path) == slotless_paths.end() &&
+           !path.starts_with("/slots/");
+}
+
+bool request_hooks::wants_body(const proxy::request_view& request) {
+    return may_take_slot(request);
+}
 
 std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& request) {
     const bool slot_action = request.method == "POST" && request.path.starts_with(slots_path_);
@@ -27,6 +50,10 @@ std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& r
 }
 
 boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
+    if (may_take_slot(request)) {
+        co_await watch_.before_request(std::string(request.body_start));
+        watched_.insert(&request);
+    }
     if (const auto id = request.header(conversation_header); id && !id->empty()) {
         std::erase(open_streams_, *id);
         open_streams_.emplace_back(*id);
@@ -38,6 +65,9 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
 }
 
 void request_hooks::after_response(const proxy::request_view& request, proxy::outcome how) {
+    if (watched_.erase(&request) != 0) {
+        watch_.after_request();
+    }
     if (how != proxy::outcome::complete) {
         return;
     }

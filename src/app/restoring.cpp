@@ -42,16 +42,19 @@ slot_restorer::slot_restorer(
     : client_(client), disk_(disk), directory_(directory), stop_reading_(stop_reading),
       watch_(std::move(watch)) {}
 
-asio::awaitable<restore_report> slot_restorer::run(keeper::restore_plan plan, time_point deadline) {
+asio::awaitable<restore_report>
+slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline) {
     const auto start = clock::now();
-    const auto planned = plan.steps.size();
+    planned_ = first.snapshots.size() + plan.steps.size();
     std::deque<keeper::restore_step> to_do(plan.steps.begin(), plan.steps.end());
-    std::size_t number = 0;
+    co_await fill_cache(std::move(first), start + (deadline - start) / 2);
+    if (report_.child != child_state::well) {
+        to_do.clear();
+    }
 
     while (!to_do.empty() && !watch_.abandoned() && clock::now() < deadline) {
         const auto step = std::move(to_do.front());
         to_do.pop_front();
-        watch_.progress(std::min(++number, planned), planned);
         const auto outcome = co_await perform(step, deadline);
         if (outcome == step_outcome::over || report_.child != child_state::well) {
             break;
@@ -61,18 +64,42 @@ asio::awaitable<restore_report> slot_restorer::run(keeper::restore_plan plan, ti
             plan.spares.insert(plan.spares.begin(), older.begin(), older.end());
             if (auto spare = keeper::take_spare(plan, step)) {
                 to_do.push_front(std::move(*spare));
-                --number;
+                --number_;
             }
         }
     }
-    report_.left_out = planned - std::min(planned, report_.restored_ids.size());
+    report_.left_out = planned_ - std::min(planned_, report_.restored_ids.size());
     report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
     co_return std::move(report_);
+}
+
+asio::awaitable<void> slot_restorer::fill_cache(preload what, time_point deadline) {
+    for (auto& snapshot : what.snapshots) {
+        if (watch_.abandoned() || clock::now() >= deadline) {
+            co_return;
+        }
+        const keeper::restore_step step{std::move(snapshot), 0};
+        const auto outcome = co_await perform(step, deadline);
+        if (outcome == step_outcome::over || report_.child != child_state::well) {
+            co_return;
+        }
+        if (outcome != step_outcome::restored) {
+            continue;
+        }
+        const auto pushed = co_await client_.push_others_out(what.last_slot, deadline);
+        if (!pushed) {
+            log::warning(
+                "snapshot {} did not get into the RAM cache: {}", step.snapshot.manifest.id,
+                pushed.failure().message);
+            co_return;
+        }
+    }
 }
 
 asio::awaitable<slot_restorer::step_outcome>
 slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
     const auto& manifest = step.snapshot.manifest;
+    watch_.progress(std::min(++number_, planned_), planned_);
     const auto soundness = co_await check(manifest.id, deadline);
     if (watch_.abandoned()) {
         co_return step_outcome::over;

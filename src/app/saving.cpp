@@ -28,11 +28,20 @@ slot_saver::slot_saver(
     store::model_directory& directory,
     store::room_keeper& room,
     const child_facts& facts,
-    std::set<std::string> in_use)
-    : client_(client), disk_(disk), directory_(directory), room_(room),
-      facts_(facts), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
+    std::set<std::string> in_use,
+    std::uint64_t min_tokens)
+    : client_(client), disk_(disk), directory_(directory), room_(room), facts_(facts),
+      min_tokens_(min_tokens), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
 
-asio::awaitable<save_report> slot_saver::run(time_point deadline, std::function<bool()> abandoned) {
+asio::awaitable<save_report>
+slot_saver::save_one(keeper::slot_to_save slot, const char* reason, time_point deadline) {
+    const std::function<bool()> never = [] { return false; };
+    co_await save(slot, reason, deadline, never);
+    co_return std::move(report_);
+}
+
+asio::awaitable<save_report> slot_saver::run(
+    const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned) {
     const auto start = clock::now();
     const auto prepare = [&directory = directory_] { return directory.recreate_if_removed(); };
     const auto problem = co_await disk_.run_until(deadline, prepare);
@@ -42,12 +51,12 @@ asio::awaitable<save_report> slot_saver::run(time_point deadline, std::function<
             problem ? problem->message() : too_slow);
         co_return std::move(report_);
     }
-    const auto slots = co_await choose_slots(deadline);
+    const auto slots = co_await choose_slots(known, deadline);
     for (const auto& slot : slots) {
         if (abandoned() || clock::now() >= deadline) {
             ++report_.not_saved;
         } else {
-            co_await save(slot, deadline, abandoned);
+            co_await save(slot, "stop", deadline, abandoned);
         }
     }
     report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
@@ -55,14 +64,18 @@ asio::awaitable<save_report> slot_saver::run(time_point deadline, std::function<
 }
 
 /// Which slots to save. GET /slots would wake a child that sleeps, and it has nothing left to save.
-asio::awaitable<std::vector<keeper::slot_to_save>> slot_saver::choose_slots(time_point deadline) {
+asio::awaitable<std::vector<keeper::slot_to_save>>
+slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
     const auto props = co_await client_.props(deadline);
     if (props && props->is_sleeping) {
         log::info("llama-server sleeps: its slots are empty");
         co_return std::vector<keeper::slot_to_save>();
     }
-    const auto slots = co_await client_.slots(deadline);
+    auto slots = co_await client_.slots(deadline);
     if (slots) {
+        std::erase_if(*slots, [&](const llama::slot& slot) {
+            return known.is_saved(slot) || slot.tokens.value_or(0) < min_tokens_;
+        });
         co_return keeper::plan_save(*slots);
     }
     if (slots.failure().status == 0) {
@@ -72,7 +85,10 @@ asio::awaitable<std::vector<keeper::slot_to_save>> slot_saver::choose_slots(time
 }
 
 asio::awaitable<void> slot_saver::save(
-    keeper::slot_to_save slot, time_point deadline, const std::function<bool()>& abandoned) {
+    keeper::slot_to_save slot,
+    const char* reason,
+    time_point deadline,
+    const std::function<bool()>& abandoned) {
     const auto make_room = [&keeper = room_, now = now_, tokens = slot.tokens] {
         return keeper.before_save(now, tokens);
     };
@@ -89,7 +105,7 @@ asio::awaitable<void> slot_saver::save(
     store::staged_save staged;
     staged.staging_name = directory_.new_staging_name();
     staged.slot = slot.id;
-    staged.reason = "stop";
+    staged.reason = reason;
     staged.signature = facts_.signature;
     staged.model_name = facts_.model_name;
     staged.model_path = facts_.model_path;
@@ -104,7 +120,7 @@ asio::awaitable<void> slot_saver::save(
     }
     const auto saved = co_await client_.save_slot(slot.id, staged.staging_name, deadline);
     if (saved) {
-        staged.tokens = saved->tokens;
+        staged.tokens = saved->tokens < min_tokens_ ? 0 : saved->tokens; // 0: it is thrown away
         staged.bytes = saved->bytes;
         co_await publish(std::move(staged), saved->time, deadline);
         co_return;
@@ -153,8 +169,8 @@ asio::awaitable<void> slot_saver::publish(
     report_.tokens += manifest.tokens;
     report_.bytes += manifest.bytes;
     log::info(
-        "saved slot {}: {} tokens, {} in {} (snapshot {})", staged.slot, manifest.tokens,
-        format_bytes(manifest.bytes),
+        "saved slot {} ({}): {} tokens, {} in {} (snapshot {})", staged.slot, staged.reason,
+        manifest.tokens, format_bytes(manifest.bytes),
         format_duration(std::chrono::duration_cast<milliseconds>(time)), manifest.id);
 }
 

@@ -11,7 +11,6 @@ namespace hibernate::keeper {
 
 namespace {
 
-constexpr std::size_t kept_at_least = 8;
 constexpr std::size_t told_reasons = 8; ///< in one line
 
 void sort_by_age(std::vector<store::snapshot>& snapshots) {
@@ -102,6 +101,26 @@ std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& i
     restore_step step{std::move(*found), instead_of.slot};
     plan.spares.erase(found);
     return step;
+}
+
+std::vector<store::snapshot> plan_preload(const restore_plan& plan, std::uint64_t max_bytes) {
+    const auto take = [&max_bytes](std::uint64_t bytes) {
+        const bool fits = bytes <= max_bytes;
+        max_bytes = fits ? max_bytes - bytes : 0;
+        return fits;
+    };
+    for (const auto& step : plan.steps) {
+        take(step.snapshot.manifest.bytes);
+    }
+    std::vector<store::snapshot> chosen;
+    for (const auto& spare : plan.spares) {
+        if (!take(spare.manifest.bytes)) {
+            break;
+        }
+        chosen.push_back(spare);
+    }
+    std::reverse(chosen.begin(), chosen.end());
+    return chosen;
 }
 
 std::vector<std::string>

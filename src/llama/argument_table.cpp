@@ -80,6 +80,10 @@ constexpr std::array table = {
     known_argument{
         "kv-unified", "-kvu --kv-unified", read, none, "LLAMA_ARG_KV_UNIFIED",
         "-no-kvu --no-kv-unified"},
+    known_argument{"cache-ram", "-cram --cache-ram", read, one, "LLAMA_ARG_CACHE_RAM"},
+    known_argument{
+        "cache-idle-slots", "--cache-idle-slots", read, none, "LLAMA_ARG_CACHE_IDLE_SLOTS",
+        "--no-cache-idle-slots"},
 
     // Which model.
     known_argument{"model", "-m --model", model, one, "LLAMA_ARG_MODEL"},

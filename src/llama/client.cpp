@@ -162,6 +162,12 @@ asio::awaitable<call_result<nothing>> client::generate_token(int slot, time_poin
     co_return read_with(read_generated, reply);
 }
 
+asio::awaitable<call_result<nothing>> client::push_others_out(int slot, time_point deadline) {
+    auto body = fmt::format(R"({{"prompt":[40],"n_predict":0,"id_slot":{}}})", slot);
+    const auto reply = co_await call("POST", "/completion", std::move(body), deadline);
+    co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
+}
+
 asio::awaitable<call_result<nothing>>
 client::delete_stream(std::string conversation_id, time_point deadline) {
     auto target = "/v1/stream?conv_id=" + percent_encoded(conversation_id);

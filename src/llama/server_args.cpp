@@ -327,6 +327,13 @@ read_server_args(const std::vector<std::string>& arguments, const environment_ma
     // An automatic number of slots is always unified, even after --no-kv-unified.
     args.kv_unified = !args.parallel || last_switch(values, "kv-unified").value_or(false);
 
+    if (const given_value* mebibytes = last(values, "cache-ram")) {
+        const int size = read_int(*mebibytes, -1'000'000, 1'000'000'000, "is not a size in MiB");
+        args.ram_cache =
+            size < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(size) << 20);
+    }
+    args.cache_idle_slots = last_switch(values, "cache-idle-slots").value_or(true);
+
     args.state_options = read_state_options(values);
     args.state_files = read_state_files(args.state_options);
     return args;

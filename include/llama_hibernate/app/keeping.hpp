@@ -17,6 +17,7 @@
 
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/app/live_saving.hpp"
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/base/disk.hpp"
@@ -74,9 +75,13 @@ public:
     /// quarantine when keeper::condemns says so.
     boost::asio::awaitable<void> suspect_restored(bool answered_anything);
 
-    /// When requests are served: notes what was restored, and does what the stop before had no time
-    /// for. Goes on in the background.
-    void tidy();
+    /// When requests are served: notes what was restored, does what the stop before had no time
+    /// for, and saves slots from now on. Goes on in the background.
+    void begin_serving(std::shared_ptr<llama::client> client);
+
+    /// Around each request that a slot may work on: see live_saving.
+    boost::asio::awaitable<void> before_request(std::string body_start);
+    void after_request();
 
     /// Saves every changed slot. Nothing of it is on the medium for sure before finish().
     boost::asio::awaitable<void> save(
@@ -92,10 +97,7 @@ public:
     bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
 
     /// The child has died: what was known of it is void.
-    void forget_child() {
-        facts_.reset();
-        in_use_.clear();
-    }
+    void forget_child();
 
     /// Nothing that can wait is begun any more.
     void stop() {
@@ -106,6 +108,11 @@ public:
 private:
     boost::asio::awaitable<std::optional<child_facts>>
     learn_facts(llama::client& client, const std::function<bool()>& abandoned);
+
+    void tidy();
+    std::uint64_t preload_bytes() const;
+    boost::asio::awaitable<std::optional<std::uint64_t>>
+    save_live(std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason);
 
     // On either disk thread.
     void report_quarantine();
@@ -119,6 +126,7 @@ private:
     std::unique_ptr<disk> disk_;
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
+    std::unique_ptr<live_saving> live_;                 ///< while the child serves
     std::optional<child_facts> facts_;                  ///< none until the child was understood
     file_versions versions_;                            ///< from before the child loaded
     std::vector<std::string> restored_ids_;

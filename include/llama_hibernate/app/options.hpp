@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ enum class mode {
     store,   ///< look after the store (commands/store_command.hpp)
 };
 
+/// --hibernate-restore
+enum class restore_extent { all, slots, none };
+
 struct options {
     app::mode mode = app::mode::run;
 
@@ -32,7 +36,10 @@ struct options {
     std::uint64_t min_free = std::uint64_t{2} << 30;  ///< bytes that a save leaves on the disk
     std::chrono::milliseconds stop_budget{8'000};
     std::chrono::milliseconds drain{1'000};
-    bool restore = true; ///< --hibernate-restore slots|none
+    restore_extent restore = restore_extent::all;
+    std::optional<std::uint64_t> restore_memory; ///< bytes; none: what the machine can give
+    std::chrono::milliseconds idle_save{3'000};  ///< 0: no idle saves
+    std::uint64_t min_tokens = 256;
     std::chrono::milliseconds restore_budget{10'000};
     std::chrono::milliseconds health_hold{4'000};
     std::size_t max_connections = 1024;

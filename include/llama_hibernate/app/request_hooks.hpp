@@ -2,6 +2,8 @@
 // What the daemon wants to know of, or to keep from, the requests that pass through the proxy.
 
 #include <deque>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,16 @@ namespace hibernate::app {
 
 class request_hooks final : public proxy::hooks {
 public:
-    /// With slot_actions_allowed, POST /slots/... passes: the user gave --slot-save-path.
-    request_hooks(std::string api_prefix, bool slot_actions_allowed);
+    /// Who saves slots while requests are served: told of each request that a slot may work on.
+    struct slot_watch {
+        std::function<boost::asio::awaitable<void>(std::string body_start)> before_request;
+        std::function<void()> after_request;
+    };
 
+    /// With slot_actions_allowed, POST /slots/... passes: the user gave --slot-save-path.
+    request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch);
+
+    bool wants_body(const proxy::request_view& request) override;
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
     boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
     void after_response(const proxy::request_view& request, proxy::outcome how) override;
@@ -26,7 +35,12 @@ public:
     std::vector<std::string> take_open_streams();
 
 private:
-    std::string slots_path_; ///< "/slots/", with the API prefix
+    bool may_take_slot(const proxy::request_view& request) const;
+
+    std::string api_prefix_;
+    slot_watch watch_;
+    std::set<const proxy::request_view*> watched_; ///< requests that the watch was told of
+    std::string slots_path_;                       ///< "/slots/", with the API prefix
     bool slot_actions_allowed_;
     std::deque<std::string> open_streams_; ///< the oldest first, each once
     std::size_t answered_posts_ = 0;

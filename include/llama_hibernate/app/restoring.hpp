@@ -58,13 +58,21 @@ public:
         std::atomic<bool>& stop_reading,
         restore_watch watch);
 
+    /// What goes through the first slot into the child's RAM cache before the slots are filled.
+    struct preload {
+        std::vector<store::snapshot> snapshots; ///< in this order
+        int last_slot = 0; ///< where the task runs that pushes them out of the first one
+    };
+
     /// Completes when all steps are done, at the deadline, as soon as abandoned() says so, or when
-    /// the child is not well any more.
-    boost::asio::awaitable<restore_report> run(keeper::restore_plan plan, time_point deadline);
+    /// the child is not well any more. Half of the time is the slots', whatever the preload needs.
+    boost::asio::awaitable<restore_report>
+    run(preload first, keeper::restore_plan plan, time_point deadline);
 
 private:
     enum class step_outcome { restored, unfit, left_out, over };
 
+    boost::asio::awaitable<void> fill_cache(preload what, time_point deadline);
     boost::asio::awaitable<step_outcome>
     perform(const keeper::restore_step& step, time_point deadline);
     boost::asio::awaitable<store::soundness> check(std::string id, time_point deadline);
@@ -78,6 +86,8 @@ private:
     std::atomic<bool>& stop_reading_;
     restore_watch watch_;
     restore_report report_;
+    std::size_t number_ = 0; ///< of the step, over all of them
+    std::size_t planned_ = 0;
 };
 
 } // namespace hibernate::app

@@ -1,6 +1,6 @@
 #pragma once
-// Carries out the save at the stop: one save at a time, each once there is room for it, and
-// published as soon as it is written.
+// Carries out saves: one at a time, each once there is room for it, and published as soon as it is
+// written.
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/keeper/save_plan.hpp"
+#include "llama_hibernate/keeper/slot_table.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
 #include "llama_hibernate/store/room.hpp"
@@ -39,16 +40,27 @@ public:
         store::model_directory& directory,
         store::room_keeper& room,
         const child_facts& facts,
-        std::set<std::string> in_use);
+        std::set<std::string> in_use,
+        std::uint64_t min_tokens);
 
-    /// Asks the child what its slots hold and saves the changed ones until the deadline, or until
-    /// abandoned() says so.
-    boost::asio::awaitable<save_report> run(time_point deadline, std::function<bool()> abandoned);
+    /// Asks the child what its slots hold and saves those that known does not show as saved, until
+    /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
+    /// worth a file.
+    boost::asio::awaitable<save_report>
+    run(const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned);
+
+    /// Saves one slot, while requests are served.
+    boost::asio::awaitable<save_report>
+    save_one(keeper::slot_to_save slot, const char* reason, time_point deadline);
 
 private:
-    boost::asio::awaitable<std::vector<keeper::slot_to_save>> choose_slots(time_point deadline);
-    boost::asio::awaitable<void>
-    save(keeper::slot_to_save slot, time_point deadline, const std::function<bool()>& abandoned);
+    boost::asio::awaitable<std::vector<keeper::slot_to_save>>
+    choose_slots(const keeper::slot_table& known, time_point deadline);
+    boost::asio::awaitable<void> save(
+        keeper::slot_to_save slot,
+        const char* reason,
+        time_point deadline,
+        const std::function<bool()>& abandoned);
     boost::asio::awaitable<void>
     publish(store::staged_save staged, std::chrono::microseconds time, time_point deadline);
     void give_up(int slot, const std::string& why);
@@ -58,6 +70,7 @@ private:
     store::model_directory& directory_;
     store::room_keeper& room_;
     const child_facts& facts_;
+    std::uint64_t min_tokens_;
     store::room_keeper::present now_; ///< in_use gains what is saved
     save_report report_;
 };

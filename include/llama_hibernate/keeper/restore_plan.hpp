@@ -49,6 +49,11 @@ restore_plan plan_restore(
     const store::signature& now,
     const slots_to_fill& slots);
 
+/// The spares that go through a slot into the child's RAM cache before the slots are filled, the
+/// least valuable first, so that the most valuable were used last: the best ones that fit into
+/// max_bytes together with what the slots get, which moves there, too.
+std::vector<store::snapshot> plan_preload(const restore_plan& plan, std::uint64_t max_bytes);
+
 /// The spare that can go where a step was to go that came to nothing; it is taken out of the plan.
 /// None if no spare fits there.
 std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& instead_of);

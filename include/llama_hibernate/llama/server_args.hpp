@@ -4,6 +4,7 @@
 // of repeated arguments over the earlier ones. The arity of an argument that is not in the table is
 // never guessed: it is passed on, byte for byte and in order.
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,6 +49,15 @@ struct server_args {
 
     std::optional<int> parallel; ///< -np; none when automatic (absent or negative)
     bool kv_unified = false;     ///< --kv-unified, or implied by an automatic -np
+
+    /// --cache-ram in bytes, of prompts that are in no slot (8 GiB by default): 0: none, no value:
+    /// no limit.
+    std::optional<std::uint64_t> ram_cache = std::uint64_t{8} << 30;
+    bool cache_idle_slots = true; ///< --cache-idle-slots
+
+    /// Whether a slot is emptied into the RAM cache as soon as another one gets a task, as
+    /// llama-server does by default.
+    bool empties_idle_slots() const { return cache_idle_slots && ram_cache != 0 && kv_unified; }
 
     /// Everything that changes what a saved slot means, by its canonical name without dashes
     /// ("cache-type-k" -> "q8_0", "lora" -> "a.gguf"), files by name. Spellings that llama-server

@@ -28,6 +28,7 @@ struct slot {
     /// Tokens in the slot now; none for a slot that never ran a task since the child started
     /// (llama-server shows no count for it, not even after a restore).
     std::optional<std::uint64_t> tokens;
+    std::int64_t task = -1; ///< id_task: the last that ran in it; -1: none yet
 };
 
 /// From POST /slots/{id}?action=save. An empty slot answers 200 with tokens 0.

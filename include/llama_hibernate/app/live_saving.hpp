@@ -1,0 +1,76 @@
+#pragma once
+// Saves slots while requests are served, so that a kill loses little and a stop has little to do.
+//
+// After each request one GET /slots tells which slot changed; never in a loop, which would keep a
+// child awake that wants to sleep. Saves come when nothing is in flight, or before a request that
+// would empty an unsaved slot (a handover); meanwhile requests wait. One slot action is in flight
+// at a time: llama-server can lose the wake-up of a second one.
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "llama_hibernate/keeper/save_triggers.hpp"
+#include "llama_hibernate/keeper/slot_table.hpp"
+#include "llama_hibernate/llama/client.hpp"
+
+namespace hibernate::app {
+
+class live_saving {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    struct settings {
+        keeper::trigger_settings triggers;
+        /// A task on one slot empties the others (llama-server's default).
+        bool slots_empty_each_other = true;
+    };
+    /// Saves one slot for a reason; tells the tokens that are on disk now, or nothing if it failed.
+    using save_slot = std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(
+        keeper::slot_state slot, const char* reason)>;
+
+    /// Begins at once: a client without a task history is expected.
+    live_saving(
+        boost::asio::io_context& context,
+        std::shared_ptr<llama::client> client,
+        settings how,
+        save_slot save);
+    ~live_saving();
+    live_saving(const live_saving&) = delete;
+    live_saving& operator=(const live_saving&) = delete;
+
+    /// To be awaited before a request that a slot may work on goes to the child: until no save is
+    /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
+    boost::asio::awaitable<void> before_request(std::string body_start);
+    void after_request();
+
+    /// No save begins any more; completes when none is under way.
+    boost::asio::awaitable<void> stop();
+
+    /// What is known of the slots, for the stop.
+    const keeper::slot_table& slots() const noexcept;
+
+private:
+    struct state;
+    static boost::asio::awaitable<void> observe(std::shared_ptr<state> me);
+    static boost::asio::awaitable<void>
+    save(std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason);
+    static void consider(const std::shared_ptr<state>& me);
+    static void begin_save(
+        const std::shared_ptr<state>& me,
+        std::vector<keeper::slot_state> slots,
+        const char* reason);
+    static bool is_handover(const state& me, const std::string& body_start);
+
+    std::shared_ptr<state> state_; ///< its coroutines may outlast this object
+};
+
+} // namespace hibernate::app

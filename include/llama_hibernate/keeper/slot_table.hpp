@@ -1,0 +1,50 @@
+#pragma once
+// What the child's slots hold, as far as GET /slots tells, and what of it is not on disk: pure.
+//
+// A slot has changed when another task ran in it than the one that was seen at its last save. One
+// that ran no task yet holds what was restored into it, or nothing.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "llama_hibernate/llama/types.hpp"
+
+namespace hibernate::keeper {
+
+struct slot_state {
+    int id = 0;
+    std::uint64_t tokens = 0;       ///< in it now
+    std::uint64_t saved_tokens = 0; ///< in it when it was saved last; 0: it never was
+    std::int64_t task = -1;         ///< the last that ran in it
+    bool changed = false;           ///< since it was saved, or restored
+    bool processing = false;
+    std::chrono::steady_clock::time_point changed_at; ///< when that was seen first
+};
+
+class slot_table {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// From GET /slots. What a slot held that is empty now is of no use to a save any more.
+    void observe(const std::vector<llama::slot>& slots, time_point now);
+
+    /// The slot was saved, with so many tokens, when that task was the last one in it.
+    void saved(int id, std::uint64_t tokens, std::int64_t task);
+
+    /// Idle slots that changed and hold at least so many tokens; those that gained the most come
+    /// first.
+    std::vector<slot_state> unsaved(std::uint64_t min_tokens) const;
+
+    /// Whether the slot was saved after the task that is the last one in it.
+    bool is_saved(const llama::slot& slot) const;
+
+    /// Whether a task can run without taking a slot that holds something.
+    bool has_empty_slot() const;
+
+private:
+    std::map<int, slot_state> slots_;
+};
+
+} // namespace hibernate::keeper

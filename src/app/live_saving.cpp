@@ -1,0 +1,170 @@
+#include "llama_hibernate/app/live_saving.hpp"
+
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/keeper/request_lineage.hpp"
+
+namespace hibernate::app {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto call_limit = 2s;
+
+} // namespace
+
+struct live_saving::state {
+    state(asio::io_context& io, std::shared_ptr<llama::client> to, settings with, save_slot saver)
+        : context(io), client(std::move(to)), how(with), save(std::move(saver)),
+          changed(io, clock::time_point::max()), due(io) {}
+
+    asio::io_context& context;
+    std::shared_ptr<llama::client> client;
+    settings how;
+    save_slot save;
+    keeper::slot_table slots;
+    keeper::traffic traffic;
+    std::string last_start; ///< of the body of the request that last ran
+    bool stopped = false;
+    bool saving = false;
+    bool observing = false;
+    bool observe_again = false;
+    /// Never expires; cancelled when a save or a look at the slots ends.
+    asio::steady_timer changed;
+    asio::steady_timer due; ///< of the next save, as far as it is known
+
+    asio::awaitable<void> wait() {
+        boost::system::error_code ignored;
+        co_await changed.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+};
+
+live_saving::live_saving(
+    asio::io_context& context, std::shared_ptr<llama::client> client, settings how, save_slot save)
+    : state_(std::make_shared<state>(context, std::move(client), how, std::move(save))) {}
+
+live_saving::~live_saving() {
+    state_->stopped = true;
+    state_->due.cancel();
+    state_->changed.cancel();
+}
+
+const keeper::slot_table& live_saving::slots() const noexcept {
+    return state_->slots;
+}
+
+asio::awaitable<void> live_saving::before_request(std::string body_start) {
+    const auto me = state_;
+    for (;;) {
+        // What the last request left in its slot has to be known before the next one takes it.
+        while (me->saving || (me->observing && me->traffic.in_flight == 0)) {
+            co_await me->wait();
+        }
+        if (me->stopped || !is_handover(*me, body_start)) {
+            break;
+        }
+        begin_save(me, me->slots.unsaved(me->how.triggers.min_tokens), "handover");
+    }
+    ++me->traffic.in_flight;
+    me->last_start = std::move(body_start);
+}
+
+bool live_saving::is_handover(const state& me, const std::string& body_start) {
+    if (me.traffic.in_flight != 0 || me.slots.unsaved(me.how.triggers.min_tokens).empty()) {
+        return false;
+    }
+    const bool threatens = me.how.slots_empty_each_other || !me.slots.has_empty_slot();
+    return threatens && !keeper::continues_request(me.last_start, body_start);
+}
+
+void live_saving::after_request() {
+    const auto me = state_;
+    --me->traffic.in_flight;
+    me->traffic.quiet_since = clock::now();
+    if (me->stopped) {
+        return;
+    }
+    me->observe_again = true;
+    if (!std::exchange(me->observing, true)) {
+        asio::co_spawn(me->context, observe(me), asio::detached);
+    }
+}
+
+asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
+    while (std::exchange(me->observe_again, false) && !me->stopped) {
+        const auto seen = co_await me->client->slots(clock::now() + call_limit);
+        if (seen) {
+            me->slots.observe(*seen, clock::now());
+        } else {
+            log::debug("what the slots hold is not known: {}", seen.failure().message);
+        }
+    }
+    me->observing = false;
+    me->changed.cancel();
+    consider(me);
+}
+
+void live_saving::consider(const std::shared_ptr<state>& me) {
+    me->due.cancel();
+    if (me->stopped || me->saving || me->observing) {
+        return; // who ends that asks again
+    }
+    const auto next = next_save(me->slots, me->traffic, me->how.triggers, clock::now());
+    if (next.now) {
+        begin_save(me, {next.now->slot}, next.now->reason);
+    } else if (next.later) {
+        me->due.expires_at(*next.later);
+        me->due.async_wait([me](const boost::system::error_code& cancelled) {
+            if (!cancelled) {
+                consider(me);
+            }
+        });
+    }
+}
+
+void live_saving::begin_save(
+    const std::shared_ptr<state>& me, std::vector<keeper::slot_state> slots, const char* reason) {
+    me->saving = true;
+    me->due.cancel();
+    asio::co_spawn(me->context, save(me, std::move(slots), reason), asio::detached);
+}
+
+asio::awaitable<void> live_saving::save(
+    std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason) {
+    for (const auto& slot : slots) {
+        if (me->stopped) {
+            break;
+        }
+        std::optional<std::uint64_t> tokens;
+        try {
+            tokens = co_await me->save(slot, reason);
+        } catch (const std::exception& failure) { // out of memory, say
+            log::error("slot {} was not saved: {}", slot.id, failure.what());
+        }
+        // One that failed is not tried again before it changes.
+        me->slots.saved(slot.id, tokens.value_or(0), slot.task);
+    }
+    me->saving = false;
+    me->changed.cancel();
+    consider(me);
+}
+
+asio::awaitable<void> live_saving::stop() {
+    const auto me = state_;
+    me->stopped = true;
+    me->due.cancel();
+    while (me->saving || me->observing) {
+        co_await me->wait();
+    }
+}
+
+} // namespace hibernate::app

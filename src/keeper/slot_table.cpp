@@ -1,0 +1,66 @@
+#include "llama_hibernate/keeper/slot_table.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace hibernate::keeper {
+
+namespace {
+
+std::uint64_t gain_of(const slot_state& slot) {
+    return slot.tokens - std::min(slot.tokens, slot.saved_tokens);
+}
+
+} // namespace
+
+void slot_table::observe(const std::vector<llama::slot>& slots, time_point now) {
+    for (const auto& seen : slots) {
+        auto& slot = slots_[seen.id];
+        slot.id = seen.id;
+        slot.processing = seen.is_processing;
+        slot.tokens = seen.tokens.value_or(0);
+        if (seen.task != slot.task) {
+            slot.task = seen.task;
+            slot.changed_at = slot.changed ? slot.changed_at : now;
+            slot.changed = true;
+        }
+        if (slot.tokens == 0 && !slot.processing) {
+            slot.changed = false;
+            slot.saved_tokens = 0;
+        }
+    }
+}
+
+void slot_table::saved(int id, std::uint64_t tokens, std::int64_t task) {
+    auto& slot = slots_[id];
+    slot.id = id;
+    slot.saved_tokens = tokens;
+    slot.changed = slot.task != task;
+}
+
+std::vector<slot_state> slot_table::unsaved(std::uint64_t min_tokens) const {
+    std::vector<slot_state> found;
+    for (const auto& [id, slot] : slots_) {
+        if (slot.changed && !slot.processing && slot.tokens >= min_tokens) {
+            found.push_back(slot);
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const slot_state& a, const slot_state& b) {
+        return std::tuple(gain_of(b), a.id) < std::tuple(gain_of(a), b.id);
+    });
+    return found;
+}
+
+bool slot_table::is_saved(const llama::slot& slot) const {
+    const auto known = slots_.find(slot.id);
+    return known != slots_.end() && !known->second.changed && known->second.task == slot.task &&
+           known->second.saved_tokens != 0;
+}
+
+bool slot_table::has_empty_slot() const {
+    return std::any_of(slots_.begin(), slots_.end(), [](const auto& one) {
+        return one.second.tokens == 0 && !one.second.processing;
+    });
+}
+
+} // namespace hibernate::keeper
