@@ -11,7 +11,6 @@ namespace hibernate::keeper {
 
 namespace {
 
-constexpr std::size_t kept_at_least = 8;
 constexpr std::size_t told_reasons = 8; ///< in one line
 
 void sort_by_age(std::vector<store::snapshot>& snapshots) {
