@@ -51,6 +51,7 @@ class Checksum(TrustCase):
         self.assertEqual(self.cached(daemon), 0)
         (reason,) = self.reasons()
         self.assertIn("checksum differs", reason)
+        self.says(daemon, "is put into quarantine")
         self.assertEqual(daemon.output.count("is put into quarantine"), 1, daemon.output)
 
         # It stays on disk, is mentioned once at the next start, and never comes back.
@@ -70,6 +71,7 @@ class Checksum(TrustCase):
         self.assertEqual(self.actions("restore"), [])
         (reason,) = self.reasons()
         self.assertIn("bytes", reason)
+        self.says(daemon, "is put into quarantine")
         self.assertEqual(daemon.output.count("is put into quarantine"), 1, daemon.output)
 
     def test_the_others_are_restored_all_the_same(self):
