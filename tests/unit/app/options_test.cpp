@@ -75,7 +75,10 @@ TEST_CASE("options: defaults") {
     CHECK(result.min_free == 2ULL << 30);
     CHECK(result.stop_budget == 8s);
     CHECK(result.drain == 1s);
-    CHECK(result.restore);
+    CHECK(result.restore == app::restore_extent::all);
+    CHECK_FALSE(result.restore_memory);
+    CHECK(result.idle_save == 3s);
+    CHECK(result.min_tokens == 256);
     CHECK(result.restore_budget == 10s);
     CHECK(result.health_hold == 4s);
     CHECK(result.max_connections == 1024);
@@ -90,11 +93,12 @@ TEST_CASE("options: defaults") {
 TEST_CASE("options: every option is set from the command line, in both spellings") {
     const bool with_equals = GENERATE(false, true);
     const std::vector<std::pair<std::string, std::string>> given{
-        {"dir", "/store"},        {"name", "qwen/32b"},     {"server", "/opt/llama-server"},
-        {"stop-budget", "20s"},   {"drain", "0"},           {"restore", "none"},
-        {"restore-budget", "1m"}, {"health-hold", "250ms"}, {"max-connections", "7"},
-        {"compat", "format"},     {"half-close", "keep"},   {"on-exit", "restart"},
-        {"log-level", "debug"},   {"max-disk", "1.5GiB"},   {"min-free", "0"},
+        {"dir", "/store"},          {"name", "qwen/32b"},     {"server", "/opt/llama-server"},
+        {"stop-budget", "20s"},     {"drain", "0"},           {"restore", "none"},
+        {"restore-budget", "1m"},   {"health-hold", "250ms"}, {"max-connections", "7"},
+        {"restore-memory", "1GiB"}, {"idle-save", "0"},       {"min-tokens", "1"},
+        {"compat", "format"},       {"half-close", "keep"},   {"on-exit", "restart"},
+        {"log-level", "debug"},     {"max-disk", "1.5GiB"},   {"min-free", "0"},
     };
     arguments line{"-m", "a.gguf"};
     for (const auto& [name, value] : given) {
@@ -112,10 +116,13 @@ TEST_CASE("options: every option is set from the command line, in both spellings
     CHECK(result.min_free == 0);
     CHECK(result.stop_budget == 20s);
     CHECK(result.drain == 0s);
-    CHECK_FALSE(result.restore);
+    CHECK(result.restore == app::restore_extent::none);
     CHECK(result.restore_budget == 60s);
     CHECK(result.health_hold == 250ms);
     CHECK(result.max_connections == 7);
+    CHECK(result.restore_memory == std::uint64_t{1} << 30);
+    CHECK(result.idle_save == 0s);
+    CHECK(result.min_tokens == 1);
     CHECK(result.any_build);
     CHECK(result.half_close_keeps);
     CHECK(result.restart_on_exit);
@@ -191,7 +198,9 @@ TEST_CASE("options: bad values name the option, what was read and what is allowe
         line{{"--hibernate-drain", "soon"}, {"--hibernate-drain ", "\"soon\"", "500ms"}},
         line{{"--hibernate-drain=-1s"}, {"--hibernate-drain ", "\"-1s\"", "500ms"}},
         line{{"--hibernate-stop-budget="}, {"--hibernate-stop-budget ", "\"\""}},
-        line{{"--hibernate-restore", "all"}, {"--hibernate-restore ", "\"all\"", "slots or none"}},
+        line{
+            {"--hibernate-restore", "some"},
+            {"--hibernate-restore ", "\"some\"", "all, slots or none"}},
         line{{"--hibernate-log-level", "warn"}, {"\"warn\"", "debug, info, warning, error or off"}},
         line{{"--hibernate-compat", "any"}, {"\"any\"", "build or format"}},
         line{{"--hibernate-half-close", "no"}, {"\"no\"", "abort or keep"}},
@@ -394,8 +403,8 @@ TEST_CASE("options: the help names every option in all three places") {
     const std::string help = app::help_text();
     for (const std::string name :
          {"dir", "name", "server", "max-disk", "min-free", "stop-budget", "drain", "restore",
-          "restore-budget", "health-hold", "max-connections", "compat", "half-close", "on-exit",
-          "log-level"}) {
+          "restore-memory", "idle-save", "min-tokens", "restore-budget", "health-hold",
+          "max-connections", "compat", "half-close", "on-exit", "log-level"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));
         CHECK(contains(help, "\"" + name + "\""));

@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <stdexcept>
 
 #include "catch.hpp"
 
@@ -33,21 +34,25 @@ void forward(request_hooks& hooks, const proxy::request_view& view) {
 
 using ids = std::vector<std::string>;
 
+boost::asio::awaitable<void> nobody(std::string) {
+    co_return;
+}
+
 } // namespace
 
 TEST_CASE("slot actions from outside are refused, reading the slots is not") {
-    request_hooks hooks("/foo", false);
+    request_hooks hooks("/foo", false, {nobody, [] {}});
     REQUIRE(hooks.refuse(request("POST", "/foo/slots/0")));
     CHECK(hooks.refuse(request("POST", "/foo/slots/0"))->status == 403);
     CHECK_FALSE(hooks.refuse(request("GET", "/foo/slots")));
     CHECK_FALSE(hooks.refuse(request("POST", "/foo/v1/chat/completions")));
 
-    request_hooks allowing("", true);
+    request_hooks allowing("", true, {nobody, [] {}});
     CHECK_FALSE(allowing.refuse(request("POST", "/slots/0")));
 }
 
 TEST_CASE("a stream whose client left is remembered, one that ended is not") {
-    request_hooks hooks("", false);
+    request_hooks hooks("", false, {nobody, [] {}});
     const auto left = request("POST", "/v1/chat/completions", "left");
     const auto ended = request("POST", "/v1/chat/completions", "ended");
     const auto plain = request("POST", "/v1/chat/completions");
@@ -62,7 +67,7 @@ TEST_CASE("a stream whose client left is remembered, one that ended is not") {
 }
 
 TEST_CASE("a stream that is taken up again counts once, and is over when that ends") {
-    request_hooks hooks("", false);
+    request_hooks hooks("", false, {nobody, [] {}});
     const auto stream = request("GET", "/v1/stream", "c");
     forward(hooks, stream);
     hooks.after_response(stream, proxy::outcome::client_gone);
@@ -78,7 +83,7 @@ TEST_CASE("a stream that is taken up again counts once, and is over when that en
 }
 
 TEST_CASE("the memory for open streams is bounded, the latest stay") {
-    request_hooks hooks("", false);
+    request_hooks hooks("", false, {nobody, [] {}});
     for (int i = 0; i != 1000; ++i) {
         const auto id = std::to_string(i);
         forward(hooks, request("POST", "/", id));
@@ -86,4 +91,58 @@ TEST_CASE("the memory for open streams is bounded, the latest stay") {
     const auto open = hooks.take_open_streams();
     CHECK(open.size() == 256);
     CHECK(open.back() == "999");
+}
+
+TEST_CASE("whoever watches the slots is told of each request that may take one, and of its end") {
+    std::vector<std::string> told;
+    request_hooks hooks(
+        "/foo", true,
+        {[&](std::string start) -> boost::asio::awaitable<void> {
+             told.push_back("before " + start);
+             co_return;
+         },
+         [&] { told.push_back("after"); }});
+    for (const char* path :
+         {"/foo/completion", "/foo/v1/completions", "/foo/v1/chat/completions", "/foo/v1/messages",
+          "/foo/v1/responses", "/foo/infill", "/foo/v1/embeddings", "/foo/something/new"}) {
+        auto view = request("POST", path);
+        CHECK(hooks.wants_body(view));
+        view.body_start = path;
+        told.clear();
+        forward(hooks, view);
+        CHECK(told == ids{std::string("before ") + path});
+        hooks.after_response(view, proxy::outcome::client_gone);
+        CHECK(told.back() == "after");
+        hooks.after_response(view, proxy::outcome::client_gone);
+        CHECK(told.size() == 2); // once
+    }
+    told.clear();
+    for (const auto& view :
+         {request("GET", "/foo/v1/chat/completions"), request("POST", "/foo/tokenize"),
+          request("POST", "/foo/slots/0"), request("POST", "/foo/v1/messages/count_tokens"),
+          request("POST", "/elsewhere")}) {
+        CHECK_FALSE(hooks.wants_body(view));
+        forward(hooks, view);
+        hooks.after_response(view, proxy::outcome::complete);
+    }
+    CHECK(told.empty());
+}
+
+TEST_CASE("a request that left while it waited was never under way") {
+    int under_way = 0;
+    request_hooks hooks(
+        "", true,
+        {[](std::string) -> boost::asio::awaitable<void> {
+             throw std::runtime_error("cancelled");
+             co_return;
+         },
+         [&] { --under_way; }});
+    const auto view = request("POST", "/completion");
+    boost::asio::io_context context;
+    boost::asio::co_spawn(
+        context, hooks.before_forward(view),
+        [](const std::exception_ptr& failure) { CHECK(failure); });
+    context.run();
+    hooks.after_response(view, proxy::outcome::client_gone);
+    CHECK(under_way == 0);
 }

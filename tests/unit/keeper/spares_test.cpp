@@ -94,3 +94,26 @@ TEST_CASE("no more is read ahead than the memory can hold") {
     CHECK(read_ahead_order({large, larger}, 1099) == std::vector<std::string>{"large"});
     CHECK(read_ahead_order({large, larger}, 599).empty());
 }
+
+TEST_CASE("the best spares that fit go into the RAM cache, the least of them first") {
+    restore_plan plan;
+    const auto add = [](const char* id, std::uint64_t bytes) {
+        auto one = snapshot(id, 10, 1);
+        one.manifest.bytes = bytes;
+        return one;
+    };
+    plan.steps.push_back({add("in a slot", 100), 0});
+    plan.spares = {add("best", 200), add("good", 300), add("old", 400)};
+    const auto ids = [&](std::uint64_t max_bytes) {
+        std::string text;
+        for (const auto& one : plan_preload(plan, max_bytes)) {
+            text += one.manifest.id + " ";
+        }
+        return text;
+    };
+    CHECK(ids(1000) == "old good best ");
+    CHECK(ids(999) == "good best ");
+    CHECK(ids(599) == "best ");
+    CHECK(ids(299).empty());
+    CHECK(ids(50).empty());
+}

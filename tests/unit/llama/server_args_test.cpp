@@ -406,3 +406,19 @@ TEST_CASE("server_args: the child's environment has nothing of ours") {
         llama::child_environment(environment) ==
         arguments{"HOME=/h", "LLAMA_API_KEY=k", "LLAMA_ARG_MODEL=a=b", "ZERO="});
 }
+
+TEST_CASE("idle slots are emptied unless a flag prevents it") {
+    const auto empties = [](const arguments& given, const environment_map& environment = {}) {
+        return read(given, environment).empties_idle_slots();
+    };
+    CHECK(empties({"-m", "a"}));
+    CHECK(empties({"-m", "a", "-np", "4", "-kvu"}));
+    CHECK_FALSE(empties({"-m", "a", "-np", "4"}));
+    CHECK_FALSE(empties({"-m", "a", "--no-cache-idle-slots"}));
+    CHECK_FALSE(empties({"-m", "a"}, {{"LLAMA_ARG_CACHE_IDLE_SLOTS", "0"}}));
+    CHECK_FALSE(empties({"-m", "a", "--cache-ram", "0"}));
+    CHECK(empties({"-m", "a", "-cram", "-1"}));
+    CHECK_FALSE(read({"-m", "a", "-cram", "-1"}).ram_cache);
+    CHECK(read({"-m", "a", "-cram", "2"}).ram_cache == 2 * 1024 * 1024);
+    CHECK(read({"-m", "a"}).ram_cache == std::uint64_t{8} << 30);
+}
