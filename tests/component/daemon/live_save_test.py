@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Slots are saved while requests are served: a kill loses little, and no conversation is displaced."""
+
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+import harness
+from daemon import DaemonCase, LONG, OTHER, chat
+
+THIRD = "Pack my box with five dozen liquor jugs, and count them all again. " * 12
+
+
+def turns(text, reply, question):
+    """What a chat client sends for the next turn."""
+    return {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": reply},
+                         {"role": "user", "content": question}], "max_tokens": 8, "temperature": 0}
+
+
+class LiveCase(DaemonCase):
+    def serve(self, *arguments, idle="0", ours=(), **script):
+        """With llama-server's default flags, and no idle saves unless asked for."""
+        return self.ready(*arguments, ours=["--hibernate-idle-save", idle, *ours], **script)
+
+    def requests(self, method, target):
+        return [e for e in self.events("request")
+                if e["method"] == method and e["target"].startswith(target)]
+
+    def order(self):
+        """Saves and completions in the order in which the child saw them."""
+        names = []
+        for event in self.events("request"):
+            if "action=save" in event["target"]:
+                names.append("save")
+            elif "completions" in event["target"]:
+                names.append("completion")
+        return names
+
+    def saved(self, count, reason):
+        harness.wait_until(lambda: len(self.manifests()) == count, 10, f"{count} snapshots")
+        self.assertEqual({m["reason"] for m in self.manifests()}, {reason})
+
+    def kill(self, daemon):
+        child = self.child(daemon)
+        daemon.send(signal.SIGKILL)
+        daemon.wait(10)
+        harness.wait_until(lambda: not harness.is_running(child), 5, "the child dies with it")
+
+    def cached(self, daemon, text):
+        return self.complete(daemon, text)["timings"]["cache_n"]
+
+
+class Idle(LiveCase):
+    def test_what_was_said_survives_a_kill_after_a_pause(self):
+        daemon = self.serve(idle="100ms")
+        self.complete(daemon)
+        self.saved(1, "idle")
+        self.kill(daemon)
+        daemon = self.serve()
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+    def test_only_after_a_pause(self):
+        daemon = self.serve(idle="1h")
+        self.complete(daemon)
+        self.stop(daemon)
+        self.assertEqual([m["reason"] for m in self.manifests()], ["stop"])
+
+    def test_an_unchanged_slot_is_not_saved_again(self):
+        daemon = self.serve(idle="100ms")
+        self.complete(daemon)
+        self.saved(1, "idle")
+        self.stop(daemon, within=2)
+        self.assertEqual(len(self.actions("save")), 1)
+        self.says(daemon, "nothing new to save")
+
+    def test_a_slot_that_went_on_is_saved_again_and_supersedes(self):
+        daemon = self.serve(idle="100ms")
+        reply = self.complete(daemon)["choices"][0]["message"]["content"]
+        self.saved(1, "idle")
+        answer = harness.post(daemon.port, "/v1/chat/completions", turns(LONG, reply, "And?"))
+        self.assertEqual(answer.status, 200)
+        harness.wait_until(lambda: len(self.actions("save")) == 2, 10, "a second save")
+        harness.wait_until(lambda: len(self.manifests()) == 1, 10, "the first one is superseded")
+
+    def test_short_ones_are_not_worth_a_file(self):
+        daemon = self.serve(idle="100ms")
+        self.complete(daemon, "Hello.")
+        self.complete(daemon, "Hello again.")
+        time.sleep(0.5)  # five times as long as it takes
+        self.stop(daemon)
+        self.assertEqual(self.actions("save"), [])
+        self.assertEqual(self.manifests(), [])
+        daemon = self.serve(idle="100ms", ours=["--hibernate-min-tokens", "1"])
+        self.complete(daemon, "Hello.")
+        self.saved(1, "idle")
+
+    def test_slots_are_asked_for_once_after_each_request(self):
+        daemon = self.serve()
+        before = len(self.requests("GET", "/slots"))
+        for text in (LONG, OTHER, LONG):
+            self.complete(daemon, text)
+        harness.post(daemon.port, "/tokenize", {"content": "nothing of a slot"})
+        harness.wait_until(lambda: len(self.requests("GET", "/slots")) == before + 3, 5, "looks")
+        time.sleep(0.3)
+        self.assertEqual(len(self.requests("GET", "/slots")), before + 3)
+
+    def test_requests_wait_while_a_save_is_under_way(self):
+        daemon = self.serve(idle="100ms", FAKE_SAVE_MS=1500)
+        self.complete(daemon)
+        self.wait_for_action("save")
+        begun = time.monotonic()
+        self.complete(daemon, OTHER)
+        self.assertGreater(time.monotonic() - begun, 0.5)
+        self.assertEqual(self.order()[:3], ["completion", "save", "completion"])
+        # Nobody else waits.
+        self.assertEqual(harness.get(daemon.port, "/health").status, 200)
+
+    def test_a_stop_during_a_save_waits_for_it_and_adds_nothing(self):
+        daemon = self.serve(idle="100ms", FAKE_SAVE_MS=1500)
+        self.complete(daemon)
+        self.wait_for_action("save")
+        self.stop(daemon, within=4)
+        self.assertEqual(len(self.actions("save")), 1)
+        self.assertEqual(len(self.snapshot_tokens()), 1)
+
+    def test_a_child_that_dies_during_a_save_leaves_the_old_snapshot(self):
+        self.seed(LONG)
+        daemon = self.serve("-np", 2, idle="100ms", FAKE_CRASH_ON="save")
+        self.complete(daemon, OTHER)
+        daemon.wait(10)
+        self.assertEqual(len(self.snapshot_tokens()), 1)
+        daemon = self.serve("-np", 2)
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+    def test_a_failed_save_is_tried_again_at_the_stop(self):
+        daemon = self.serve(idle="100ms", FAKE_FAIL_SAVE=1)
+        self.complete(daemon)
+        self.says(daemon, "slot 0 was not saved: ")
+        self.stop(daemon)
+        self.assertEqual([m["reason"] for m in self.manifests()], ["stop"])
+
+    def test_without_the_slots_endpoint_the_stop_saves(self):
+        daemon = self.serve("--no-slots", idle="100ms")
+        self.complete(daemon)
+        self.stop(daemon)
+        self.assertEqual([m["reason"] for m in self.manifests()], ["stop"])
+
+
+class Handover(LiveCase):
+    def test_a_conversation_is_saved_before_another_one_empties_its_slot(self):
+        daemon = self.serve()
+        for text in (LONG, OTHER, THIRD):
+            self.complete(daemon, text)
+        self.assertEqual(self.order(), ["completion", "save", "completion", "save", "completion"])
+        self.kill(daemon)
+        daemon = self.serve()
+        self.assertGreater(self.cached(daemon, LONG), 700)
+        self.assertGreater(self.cached(daemon, OTHER), 700)
+
+    def test_a_conversation_that_goes_on_is_not_saved_each_time(self):
+        daemon = self.serve()
+        text, body = LONG, chat(LONG)
+        for _ in range(4):
+            answer = harness.post(daemon.port, "/v1/chat/completions", body)
+            self.assertEqual(answer.status, 200)
+            reply = answer.json["choices"][0]["message"]["content"]
+            body["messages"] += [{"role": "assistant", "content": reply},
+                                 {"role": "user", "content": "And then?"}]
+        self.assertEqual(self.order(), ["completion"] * 4)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 1)
+
+    def test_slots_of_their_own_are_left_alone_while_one_is_free(self):
+        daemon = self.serve("-np", 3)
+        for text in (LONG, OTHER):
+            self.complete(daemon, text)
+        self.assertEqual(self.order(), ["completion"] * 2)
+        for text in (THIRD, "Another one. " * 50):
+            self.complete(daemon, text)
+        self.assertIn("save", self.order()[-4:], "no slot was free for the last one")
+
+    def test_a_client_that_leaves_while_it_waits_harms_nothing(self):
+        daemon = self.serve(FAKE_SAVE_MS=1500)
+        self.complete(daemon)
+        waiting = threading.Thread(target=self.leave_early, args=(daemon,))
+        waiting.start()
+        self.wait_for_action("save")
+        waiting.join(10)
+        harness.wait_until(lambda: len(self.manifests()) == 1, 10, "the save ends well")
+        self.complete(daemon, LONG)
+        self.assertEqual([e["target"] for e in self.requests("POST", "/v1/chat")],
+                         ["/v1/chat/completions"] * 2, "the one that left never reached it")
+
+    def leave_early(self, daemon):
+        try:
+            harness.post(daemon.port, "/v1/chat/completions", chat(OTHER), timeout=0.5)
+        except OSError:
+            pass
+
+    def test_many_clients_at_once(self):
+        daemon = self.serve(idle="50ms", FAKE_SAVE_MS=20, FAKE_TOKEN_MS=1)
+        failures = []
+
+        def talk(number):
+            for turn in range(6):
+                text = f"Client {number}, turn {turn}: " + LONG
+                answer = harness.post(daemon.port, "/v1/chat/completions", chat(text))
+                if answer.status != 200:
+                    failures.append(answer)
+
+        clients = [threading.Thread(target=talk, args=(number,)) for number in range(6)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join(60)
+        self.assertEqual(failures, [])
+        self.stop(daemon)
+        self.assertEqual(self.overlapping_slot_actions(), [])
+
+    def overlapping_slot_actions(self):
+        """Slot actions that began while another one was under way."""
+        open_actions, overlaps = 0, []
+        for event in self.events():
+            if "/slots/" not in event.get("target", "") or event["event"] not in ("request", "answer"):
+                continue
+            if event["event"] == "request":
+                if open_actions:
+                    overlaps.append(event)
+                open_actions += 1
+            else:
+                open_actions -= 1
+        return overlaps
+
+
+class Restoring(LiveCase):
+    TEXTS = [f"Conversation number {n} goes like this. " * 16 for n in range(7)]
+
+    def leave_seven(self):
+        daemon = self.serve()
+        for text in self.TEXTS:
+            self.complete(daemon, text)
+        self.stop(daemon)
+        self.assertEqual(len(self.manifests()), 7)
+        self.log.unlink()
+
+    def test_more_conversations_than_slots(self):
+        self.leave_seven()
+        daemon = self.serve()
+        self.says(daemon, "7 conversations")
+        for text in self.TEXTS:
+            self.assertGreater(self.cached(daemon, text), 500)
+
+    def test_one_for_each_slot_if_that_is_wanted(self):
+        self.leave_seven()
+        daemon = self.serve(ours=["--hibernate-restore", "slots"])
+        self.assertEqual(len(self.actions("restore")), 4)
+        self.says(daemon, "3 snapshots more than there is room for")
+
+    def test_no_more_than_the_memory_that_is_meant_for_it(self):
+        self.leave_seven()
+        bytes_each = max(m["bytes"] for m in self.manifests())
+        daemon = self.serve(ours=["--hibernate-restore-memory", bytes_each * 5])
+        self.assertEqual(len(self.actions("restore")), 5)
+        self.assertGreater(self.cached(daemon, self.TEXTS[-1]), 500)
+
+    def test_where_slots_do_not_empty_each_other_there_is_no_way_through(self):
+        self.leave_seven()
+        self.serve("--no-cache-idle-slots")
+        self.assertEqual(len(self.actions("restore")), 4)
+
+    def test_a_late_restore_still_fills_the_slots_with_the_latest(self):
+        self.leave_seven()
+        daemon = self.serve(FAKE_RESTORE_MS=300,
+                            ours=["--hibernate-restore-budget", "2s"])
+        latest = {m["id"] for m in sorted(self.manifests(), key=lambda m: m["created_ms"])[-4:]}
+        offered = [e["body"] for e in self.actions("restore")]
+        for one in latest:
+            self.assertTrue(any(one in body for body in offered), daemon.output)
+
+    def test_a_refused_one_is_left_out_and_the_others_come(self):
+        self.leave_seven()
+        daemon = self.serve(FAKE_FAIL_RESTORE=1)
+        self.says(daemon, "6 conversations")
+        self.assertEqual(sum(1 for m in self.manifests() if m["quarantine"]), 1)
+
+
+if __name__ == "__main__":
+    harness.main("HIBERNATE_BIN", "FAKE_LLAMA_SERVER")
