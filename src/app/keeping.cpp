@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "llama_hibernate/app/advice.hpp"
 #include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/app/state_version.hpp"
 #include "llama_hibernate/base/error.hpp"
@@ -60,10 +61,11 @@ keeping::keeping(
       background_(context), disk_thread_(context) {}
 
 asio::awaitable<void> keeping::open() {
-    if (args_.model.empty()) {
-        log::warning(
-            "no model is named, so llama-server is a router: conversations are served, but "
-            "neither saved nor restored");
+    const auto given = advise(args_);
+    for (const auto& line : given.lines) {
+        log::warning("{}", line);
+    }
+    if (!given.keep) {
         co_return;
     }
     const auto root =
@@ -325,10 +327,29 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
     how.triggers.idle = options_.idle_save;
     how.triggers.min_tokens = options_.min_tokens;
     how.slots_empty_each_other = args_.empties_idle_slots();
+    how.sleep_after = args_.sleep_after;
+    if (args_.sleep_after) { // half of it is left for the save
+        const milliseconds early = *args_.sleep_after / 2;
+        how.triggers.idle = options_.idle_save == 0ms ? early : std::min(options_.idle_save, early);
+    }
     const auto save = [this, client](keeper::slot_state slot, const char* reason) {
         return save_live(client, slot, reason);
     };
-    live_ = std::make_unique<live_saving>(context_, client, how, save);
+    const auto restore_all = [this, client] { return restore_after_sleep(client); };
+    live_ = std::make_unique<live_saving>(context_, client, how, save, restore_all);
+}
+
+asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> client) {
+    log::info("llama-server slept, and forgot; its conversations are restored");
+    const std::function<void(std::size_t, std::size_t)> nobody = [](std::size_t, std::size_t) {};
+    const std::function<bool()> abandoned = [this] { return stopping_.load(); };
+    const auto outcome = co_await restore(client, extent::restore, nobody, abandoned);
+    offered_id_.clear();
+    if (outcome.child == child_state::well) {
+        log::info("after a sleep: {}", outcome.summary);
+    } else {
+        log::error("after a sleep llama-server took a snapshot badly; see above");
+    }
 }
 
 asio::awaitable<void> keeping::before_request(std::string body_start) {

@@ -18,19 +18,27 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto call_limit = 2s;
+constexpr std::chrono::milliseconds call_limit = 2s;
+constexpr std::chrono::milliseconds wake_limit = 10min; // it loads its model again
+constexpr auto sleep_slack = 1s;                        // it measures from a moment of its own
 
 } // namespace
 
 struct live_saving::state {
-    state(asio::io_context& io, std::shared_ptr<llama::client> to, settings with, save_slot saver)
+    state(
+        asio::io_context& io,
+        std::shared_ptr<llama::client> to,
+        settings with,
+        save_slot saver,
+        restore_all restorer)
         : context(io), client(std::move(to)), how(with), save(std::move(saver)),
-          changed(io, clock::time_point::max()), due(io) {}
+          restore(std::move(restorer)), changed(io, clock::time_point::max()), due(io) {}
 
     asio::io_context& context;
     std::shared_ptr<llama::client> client;
     settings how;
     save_slot save;
+    restore_all restore;
     keeper::slot_table slots;
     keeper::traffic traffic;
     std::string last_start; ///< of the body of the request that last ran
@@ -49,8 +57,15 @@ struct live_saving::state {
 };
 
 live_saving::live_saving(
-    asio::io_context& context, std::shared_ptr<llama::client> client, settings how, save_slot save)
-    : state_(std::make_shared<state>(context, std::move(client), how, std::move(save))) {}
+    asio::io_context& context,
+    std::shared_ptr<llama::client> client,
+    settings how,
+    save_slot save,
+    restore_all restore)
+    : state_(std::make_shared<state>(
+          context, std::move(client), how, std::move(save), std::move(restore))) {
+    state_->traffic.quiet_since = clock::now();
+}
 
 live_saving::~live_saving() {
     state_->stopped = true;
@@ -69,13 +84,47 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
         while (me->saving || (me->observing && me->traffic.in_flight == 0)) {
             co_await me->wait();
         }
-        if (me->stopped || !is_handover(*me, body_start)) {
+        if (me->stopped) {
+            break;
+        }
+        if (may_have_slept(*me)) {
+            me->saving = true;
+            asio::co_spawn(me->context, revive(me), asio::detached);
+            continue;
+        }
+        if (!is_handover(*me, body_start)) {
             break;
         }
         begin_save(me, me->slots.unsaved(me->how.triggers.min_tokens), "handover");
     }
     ++me->traffic.in_flight;
     me->last_start = std::move(body_start);
+}
+
+bool live_saving::may_have_slept(const state& me) {
+    return me.how.sleep_after && me.traffic.in_flight == 0 &&
+           clock::now() - me.traffic.quiet_since >= *me.how.sleep_after - sleep_slack;
+}
+
+/// What the child forgot in its sleep is restored before the request that waits goes to it.
+asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
+    try {
+        const auto props = co_await me->client->props(clock::now() + call_limit);
+        if (props) {
+            // Wakes it, if it sleeps: the request would do that anyway.
+            const auto limit = props->is_sleeping ? wake_limit : call_limit;
+            const auto seen = co_await me->client->slots(clock::now() + limit);
+            if (seen && (props->is_sleeping || me->slots.was_forgotten(*seen))) {
+                me->slots = {};
+                co_await me->restore();
+            }
+        }
+    } catch (const std::exception& failure) { // out of memory, say
+        log::error("after a sleep nothing was restored: {}", failure.what());
+    }
+    me->traffic.quiet_since = clock::now();
+    me->saving = false;
+    me->changed.cancel();
 }
 
 bool live_saving::is_handover(const state& me, const std::string& body_start) {

@@ -57,6 +57,13 @@ bool slot_table::is_saved(const llama::slot& slot) const {
            known->second.saved_tokens != 0;
 }
 
+bool slot_table::was_forgotten(const std::vector<llama::slot>& slots) const {
+    return std::any_of(slots.begin(), slots.end(), [this](const llama::slot& seen) {
+        const auto known = slots_.find(seen.id);
+        return seen.task < 0 && known != slots_.end() && known->second.task >= 0;
+    });
+}
+
 bool slot_table::has_empty_slot() const {
     return std::any_of(slots_.begin(), slots_.end(), [](const auto& one) {
         return one.second.tokens == 0 && !one.second.processing;

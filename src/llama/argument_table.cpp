@@ -80,6 +80,12 @@ constexpr std::array table = {
     known_argument{
         "kv-unified", "-kvu --kv-unified", read, none, "LLAMA_ARG_KV_UNIFIED",
         "-no-kvu --no-kv-unified"},
+    known_argument{"sleep-idle-seconds", "--sleep-idle-seconds", read, one},
+    known_argument{
+        "cache-prompt", "--cache-prompt", read, none, "LLAMA_ARG_CACHE_PROMPT",
+        "--no-cache-prompt"},
+    known_argument{"embedding", "--embedding --embeddings", read, none, "LLAMA_ARG_EMBEDDINGS"},
+    known_argument{"rerank", "--rerank --reranking", read, none, "LLAMA_ARG_RERANKING"},
     known_argument{"cache-ram", "-cram --cache-ram", read, one, "LLAMA_ARG_CACHE_RAM"},
     known_argument{
         "cache-idle-slots", "--cache-idle-slots", read, none, "LLAMA_ARG_CACHE_IDLE_SLOTS",

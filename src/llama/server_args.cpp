@@ -334,6 +334,19 @@ read_server_args(const std::vector<std::string>& arguments, const environment_ma
     }
     args.cache_idle_slots = last_switch(values, "cache-idle-slots").value_or(true);
 
+    if (const given_value* seconds = last(values, "sleep-idle-seconds")) {
+        const int idle = read_int(*seconds, -1'000'000'000, 1'000'000'000, "is no time in seconds");
+        args.sleep_after = idle < 0 ? std::nullopt : std::optional(std::chrono::seconds(idle));
+    }
+    args.cache_prompt = last_switch(values, "cache-prompt").value_or(true);
+    args.no_conversations = last_switch(values, "embedding").value_or(false) ||
+                            last_switch(values, "rerank").value_or(false);
+    // Which builds have them is not known, nor how many values follow.
+    args.own_disk_cache = std::ranges::any_of(args.passed_on, [](std::string_view argument) {
+        return argument == "--cache-disk" || argument == "--cache-dir" ||
+               argument.starts_with("--cache-disk=") || argument.starts_with("--cache-dir=");
+    });
+
     args.state_options = read_state_options(values);
     args.state_files = read_state_files(args.state_options);
     return args;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """With llama-server's default flags, every conversation comes back, not only the last."""
 
+import json
 import os
 import pathlib
 import signal
@@ -116,6 +117,15 @@ class PlainAttention(EveryConversation, RealCase):
             swap.start()
         self.stop(swap)
         self.assertEqual(len(self.snapshots()), 1)
+
+    def test_a_server_that_slept(self):
+        swap = self.swap(self.model_name, *DEFAULTS, "--sleep-idle-seconds", "2").start()
+        replies = {name: self.ask(swap, opening(name)) for name in ("Lou", "Max")}
+        harness.wait_until(lambda: json.loads(swap.get("/props")[1])["is_sleeping"], 20, "it sleeps")
+        for name, before in replies.items():
+            reply = self.ask(swap, continued(opening(name), before.text, "And then?"))
+            self.assertEqual(reply.reused, before.prompt + 15, swap.output)
+        self.stop(swap)
 
     def test_nothing_is_written_twice(self):
         swap = self.start_swap("--hibernate-idle-save", "100ms")

@@ -110,6 +110,7 @@ private:
     learn_facts(llama::client& client, const std::function<bool()>& abandoned);
 
     void tidy();
+    boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     boost::asio::awaitable<std::optional<std::uint64_t>>
     save_live(std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason);

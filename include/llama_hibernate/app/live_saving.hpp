@@ -32,17 +32,23 @@ public:
         keeper::trigger_settings triggers;
         /// A task on one slot empties the others (llama-server's default).
         bool slots_empty_each_other = true;
+        /// After so much idleness the child sleeps and forgets (--sleep-idle-seconds).
+        std::optional<std::chrono::seconds> sleep_after;
     };
     /// Saves one slot for a reason; tells the tokens that are on disk now, or nothing if it failed.
     using save_slot = std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(
         keeper::slot_state slot, const char* reason)>;
+
+    /// Restores into a child that slept.
+    using restore_all = std::function<boost::asio::awaitable<void>()>;
 
     /// Begins at once: a client without a task history is expected.
     live_saving(
         boost::asio::io_context& context,
         std::shared_ptr<llama::client> client,
         settings how,
-        save_slot save);
+        save_slot save,
+        restore_all restore);
     ~live_saving();
     live_saving(const live_saving&) = delete;
     live_saving& operator=(const live_saving&) = delete;
@@ -60,6 +66,8 @@ public:
 
 private:
     struct state;
+    static boost::asio::awaitable<void> revive(std::shared_ptr<state> me);
+    static bool may_have_slept(const state& me);
     static boost::asio::awaitable<void> observe(std::shared_ptr<state> me);
     static boost::asio::awaitable<void>
     save(std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason);

@@ -40,6 +40,9 @@ public:
     /// Whether the slot was saved after the task that is the last one in it.
     bool is_saved(const llama::slot& slot) const;
 
+    /// Whether the child has forgotten what ran in its slots: it slept, and woke since.
+    bool was_forgotten(const std::vector<llama::slot>& slots) const;
+
     /// Whether a task can run without taking a slot that holds something.
     bool has_empty_slot() const;
 

@@ -4,6 +4,7 @@
 // of repeated arguments over the earlier ones. The arity of an argument that is not in the table is
 // never guessed: it is passed on, byte for byte and in order.
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +55,13 @@ struct server_args {
     /// no limit.
     std::optional<std::uint64_t> ram_cache = std::uint64_t{8} << 30;
     bool cache_idle_slots = true; ///< --cache-idle-slots
+
+    /// After so much idleness the child forgets its slots and its RAM cache; none: never.
+    std::optional<std::chrono::seconds> sleep_after;
+
+    bool cache_prompt = true;      ///< --no-cache-prompt: what a slot holds is not reused
+    bool no_conversations = false; ///< --embedding, --rerank: slots are empty after each request
+    bool own_disk_cache = false;   ///< --cache-disk or --cache-dir, which some builds have
 
     /// Whether a slot is emptied into the RAM cache as soon as another one gets a task, as
     /// llama-server does by default.

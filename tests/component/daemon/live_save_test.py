@@ -236,6 +236,47 @@ class Handover(LiveCase):
         return overlaps
 
 
+class Sleep(LiveCase):
+    def sleep(self, daemon):
+        def asleep():
+            return harness.get(daemon.port, "/props").json["is_sleeping"]
+        harness.wait_until(asleep, 20, "it sleeps")
+
+    def test_saved_before_and_restored_after(self):
+        daemon = self.serve("--sleep-idle-seconds", 2)
+        for text in (LONG, OTHER):
+            self.complete(daemon, text)
+        self.sleep(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 2)
+        self.assertGreater(self.cached(daemon, LONG), 700)
+        self.assertGreater(self.cached(daemon, OTHER), 700)
+        self.says(daemon, "llama-server slept, and forgot")
+
+    def test_we_neither_wake_it_nor_keep_it_awake(self):
+        daemon = self.serve("--sleep-idle-seconds", 2, idle="100ms")
+        self.complete(daemon)
+        self.sleep(daemon)
+        looked = len(self.requests("GET", "/slots"))
+        time.sleep(1)
+        self.assertTrue(harness.get(daemon.port, "/props").json["is_sleeping"])
+        self.assertEqual(len(self.requests("GET", "/slots")), looked)
+        self.stop(daemon, within=2)
+        self.assertEqual(len(self.actions("save")), 1)
+
+    def test_somebody_else_woke_it(self):
+        daemon = self.serve("--sleep-idle-seconds", 2)
+        self.complete(daemon)
+        self.sleep(daemon)
+        harness.get(daemon.port, "/slots")
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+    def test_awake_all_the_time_nothing_is_restored(self):
+        daemon = self.serve("--sleep-idle-seconds", 60)
+        for _ in range(3):
+            self.complete(daemon)
+        self.assertEqual(self.actions("restore"), [])
+
+
 class Restoring(LiveCase):
     TEXTS = [f"Conversation number {n} goes like this. " * 16 for n in range(7)]
 

@@ -87,3 +87,11 @@ TEST_CASE("a save that failed is tried at the stop") {
     CHECK(unsaved(table).empty());
     CHECK_FALSE(table.is_saved(slot(0, 500, 7)));
 }
+
+TEST_CASE("a child that forgot its tasks has slept") {
+    slot_table table;
+    CHECK_FALSE(table.was_forgotten({slot(0, std::nullopt, -1)}));
+    table.observe({slot(0, 500, 7), slot(1, std::nullopt, -1)}, start);
+    CHECK_FALSE(table.was_forgotten({slot(0, 500, 7), slot(1, std::nullopt, -1)}));
+    CHECK(table.was_forgotten({slot(0, std::nullopt, -1), slot(1, std::nullopt, -1)}));
+}
