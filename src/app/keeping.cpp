@@ -29,6 +29,7 @@ constexpr auto lock_pause = 50ms;
 constexpr auto props_pause = 25ms;
 // Without its facts nothing can be saved either, so this is no part of the restore budget.
 constexpr auto props_patience = 10s;
+constexpr int spare_seconds = 2;      // between our stop budget and the parent's patience
 constexpr auto live_save_limit = 60s; // requests wait for it
 constexpr auto short_patience = 200ms;
 // The model is read into the same memory, and is wanted first.
@@ -370,7 +371,7 @@ asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
         co_return std::nullopt; // the child has just died
     }
     slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens);
+        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens, speed_);
     const keeper::slot_to_save what{slot.id, slot.tokens};
     auto report = co_await saver.save_one(what, reason, clock::now() + live_save_limit);
     if (report.saved_ids.empty()) {
@@ -422,7 +423,7 @@ asio::awaitable<void> keeping::save(
     }
     const keeper::slot_table nothing_known;
     slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens);
+        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens, speed_);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {
@@ -436,6 +437,14 @@ asio::awaitable<void> keeping::save(
         log::error(
             "not saved: {}: {}", format_count(report.not_saved, "slot", "slots"),
             abandoned() ? "a second signal cut it short" : "see above");
+        if (report.missing_time > 0ms) {
+            const auto budget =
+                std::chrono::ceil<std::chrono::seconds>(options_.stop_budget + report.missing_time);
+            log::error(
+                "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, would have "
+                "sufficed",
+                budget.count(), budget.count() + spare_seconds);
+        }
     }
 }
 

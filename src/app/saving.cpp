@@ -1,5 +1,6 @@
 #include "llama_hibernate/app/saving.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -29,9 +30,11 @@ slot_saver::slot_saver(
     store::room_keeper& room,
     const child_facts& facts,
     std::set<std::string> in_use,
-    std::uint64_t min_tokens)
+    std::uint64_t min_tokens,
+    keeper::save_speed& speed)
     : client_(client), disk_(disk), directory_(directory), room_(room), facts_(facts),
-      min_tokens_(min_tokens), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
+      min_tokens_(min_tokens),
+      speed_(speed), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
 
 asio::awaitable<save_report>
 slot_saver::save_one(keeper::slot_to_save slot, const char* reason, time_point deadline) {
@@ -101,6 +104,9 @@ asio::awaitable<void> slot_saver::save(
         ++report_.not_saved;
         co_return;
     }
+    if (comes_too_late(slot, room->estimate, deadline)) {
+        co_return;
+    }
 
     store::staged_save staged;
     staged.staging_name = directory_.new_staging_name();
@@ -164,6 +170,7 @@ asio::awaitable<void> slot_saver::publish(
         co_return;
     }
     const auto& manifest = outcome->published->manifest;
+    speed_.note(manifest.bytes, time);
     now_.in_use.insert(manifest.id);
     report_.saved_ids.push_back(manifest.id);
     report_.tokens += manifest.tokens;
@@ -172,6 +179,21 @@ asio::awaitable<void> slot_saver::publish(
         "saved slot {} ({}): {} tokens, {} in {} (snapshot {})", staged.slot, staged.reason,
         manifest.tokens, format_bytes(manifest.bytes),
         format_duration(std::chrono::duration_cast<milliseconds>(time)), manifest.id);
+}
+
+bool slot_saver::comes_too_late(
+    keeper::slot_to_save slot, std::optional<std::uint64_t> bytes, time_point deadline) {
+    const auto time = bytes ? speed_.time_for(*bytes) : std::nullopt;
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - clock::now());
+    if (!time || *time <= left) {
+        return false;
+    }
+    report_.missing_time += *time;
+    give_up(
+        slot.id, fmt::format(
+                     "it would take {}, and {} are left", format_duration(*time),
+                     format_duration(std::max(left, milliseconds(0)))));
+    return true;
 }
 
 void slot_saver::give_up(int slot, const std::string& why) {

@@ -21,6 +21,7 @@
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/keeper/save_speed.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
@@ -127,9 +128,10 @@ private:
     std::unique_ptr<disk> disk_;
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
-    std::unique_ptr<live_saving> live_;                 ///< while the child serves
-    std::optional<child_facts> facts_;                  ///< none until the child was understood
-    file_versions versions_;                            ///< from before the child loaded
+    keeper::save_speed speed_;
+    std::unique_ptr<live_saving> live_; ///< while the child serves
+    std::optional<child_facts> facts_;  ///< none until the child was understood
+    file_versions versions_;            ///< from before the child loaded
     std::vector<std::string> restored_ids_;
     std::set<std::string> in_use_;       ///< restored into the child that runs
     std::vector<std::string> saved_ids_; ///< not durable yet

@@ -14,6 +14,7 @@
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/keeper/save_plan.hpp"
+#include "llama_hibernate/keeper/save_speed.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
@@ -27,6 +28,8 @@ struct save_report {
     std::uint64_t bytes = 0;
     std::chrono::milliseconds time{0};
     std::size_t not_saved = 0; ///< slots that hold something which is not on disk now
+    /// What those would have taken that there was no time for, as far as it can be told.
+    std::chrono::milliseconds missing_time{0};
 };
 
 class slot_saver {
@@ -41,7 +44,8 @@ public:
         store::room_keeper& room,
         const child_facts& facts,
         std::set<std::string> in_use,
-        std::uint64_t min_tokens);
+        std::uint64_t min_tokens,
+        keeper::save_speed& speed);
 
     /// Asks the child what its slots hold and saves those that known does not show as saved, until
     /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
@@ -63,6 +67,8 @@ private:
         const std::function<bool()>& abandoned);
     boost::asio::awaitable<void>
     publish(store::staged_save staged, std::chrono::microseconds time, time_point deadline);
+    bool comes_too_late(
+        keeper::slot_to_save slot, std::optional<std::uint64_t> bytes, time_point deadline);
     void give_up(int slot, const std::string& why);
 
     llama::client& client_;
@@ -71,6 +77,7 @@ private:
     store::room_keeper& room_;
     const child_facts& facts_;
     std::uint64_t min_tokens_;
+    keeper::save_speed& speed_;
     store::room_keeper::present now_; ///< in_use gains what is saved
     save_report report_;
 };

@@ -277,6 +277,25 @@ class Sleep(LiveCase):
         self.assertEqual(self.actions("restore"), [])
 
 
+class StopPlan(LiveCase):
+    def test_what_cannot_be_saved_in_time_is_not_begun_and_a_budget_is_named(self):
+        daemon = self.serve("-np", 3, idle="1s", FAKE_SAVE_MS=2000,
+                            ours=["--hibernate-stop-budget", "3200ms"])
+        self.complete(daemon)
+        self.saved(1, "idle")  # which tells how long a save takes
+        both = [threading.Thread(target=self.complete, args=(daemon, text), kwargs={"id_slot": slot})
+                for slot, text in ((1, OTHER), (2, THIRD))]
+        for one in both:
+            one.start()
+        for one in both:
+            one.join(10)
+        self.stop(daemon, within=4)
+        self.assertEqual(len(self.actions("save")), 2)
+        self.assertEqual(len(self.snapshot_tokens()), 2)
+        self.says(daemon, "was not saved: it would take ")
+        self.assertRegex(daemon.output, r"--hibernate-stop-budget [56]s, and an unloadTimeout of [78]")
+
+
 class Restoring(LiveCase):
     TEXTS = [f"Conversation number {n} goes like this. " * 16 for n in range(7)]
 

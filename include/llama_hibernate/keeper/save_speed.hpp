@@ -1,0 +1,24 @@
+#pragma once
+// How fast the child saves, as measured: pure. What will not fit into the time that is left is not
+// begun: a save that is cut off is worth nothing, and took the time of another one.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace hibernate::keeper {
+
+class save_speed {
+public:
+    /// Of one save. Later ones count more: a disk may have become busy.
+    void note(std::uint64_t bytes, std::chrono::microseconds time);
+
+    /// What so many bytes would take; nothing if none was measured, or none large enough to tell.
+    std::optional<std::chrono::milliseconds> time_for(std::uint64_t bytes) const;
+
+private:
+    double bytes_ = 0;
+    double microseconds_ = 0;
+};
+
+} // namespace hibernate::keeper
