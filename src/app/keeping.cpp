@@ -88,6 +88,10 @@ asio::awaitable<void> keeping::open() {
         auto opened = co_await disk_thread_.run(try_open);
         if (opened) {
             directory_ = std::move(*opened);
+            const auto read = [this] {
+                return std::make_unique<store::write_account>(*disk_, directory_->path());
+            };
+            account_ = co_await disk_thread_.run(read);
             room_ = std::make_unique<store::room_keeper>(
                 *disk_, root, name, store::disk_bound{options_.max_disk, options_.min_free});
             co_return;
@@ -333,11 +337,12 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
         const milliseconds early = *args_.sleep_after / 2;
         how.triggers.idle = options_.idle_save == 0ms ? early : std::min(options_.idle_save, early);
     }
+    how.may_write = [this] { return may_write(); };
     const auto save = [this, client](keeper::slot_state slot, const char* reason) {
         return save_live(client, slot, reason);
     };
     const auto restore_all = [this, client] { return restore_after_sleep(client); };
-    live_ = std::make_unique<live_saving>(context_, client, how, save, restore_all);
+    live_ = std::make_unique<live_saving>(context_, client, std::move(how), save, restore_all);
 }
 
 asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> client) {
@@ -381,7 +386,23 @@ asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
     in_use_.insert(id);
     // Requests need not wait for the medium.
     background_.start([this, id] { make_durable(id); }, [] {});
+    const auto note = [this, bytes = report.bytes] { account_->note(bytes, store::wall_now()); };
+    disk_thread_.start(note, [] {});
     co_return report.tokens;
+}
+
+bool keeping::may_write() {
+    if (options_.write_budget == 0) {
+        return true;
+    }
+    const bool may = account_->written_today(store::wall_now()) < options_.write_budget;
+    if (!may && !std::exchange(budget_told_, true)) {
+        log::info(
+            "the write budget of {} is used up; idle slots are not saved until tomorrow (UTC)",
+            format_bytes(options_.write_budget));
+    }
+    budget_told_ = !may;
+    return may;
 }
 
 void keeping::forget_child() {

@@ -31,7 +31,7 @@ struct live_saving::state {
         settings with,
         save_slot saver,
         restore_all restorer)
-        : context(io), client(std::move(to)), how(with), save(std::move(saver)),
+        : context(io), client(std::move(to)), how(std::move(with)), save(std::move(saver)),
           restore(std::move(restorer)), changed(io, clock::time_point::max()), due(io) {}
 
     asio::io_context& context;
@@ -63,7 +63,7 @@ live_saving::live_saving(
     save_slot save,
     restore_all restore)
     : state_(std::make_shared<state>(
-          context, std::move(client), how, std::move(save), std::move(restore))) {
+          context, std::move(client), std::move(how), std::move(save), std::move(restore))) {
     state_->traffic.quiet_since = clock::now();
 }
 
@@ -166,6 +166,9 @@ void live_saving::consider(const std::shared_ptr<state>& me) {
     me->due.cancel();
     if (me->stopped || me->saving || me->observing) {
         return; // who ends that asks again
+    }
+    if (me->how.may_write && !me->how.may_write()) {
+        return;
     }
     const auto next = next_save(me->slots, me->traffic, me->how.triggers, clock::now());
     if (next.now) {

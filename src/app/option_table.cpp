@@ -143,6 +143,15 @@ constexpr std::array table = {
             "\n      conversation takes it, or we stop.",
         .set = [](options& into, const given_value& given) { into.idle_save = time_of(given); }},
     option{
+        .name = "write-budget",
+        .value = "SIZE",
+        .default_value = "0",
+        .meaning =
+            "What idle saves of a model may write in a day; 0: no bound. What another\n      "
+            "conversation would displace, and what is left at a stop, is saved all the same.",
+        .set = [](options& into,
+                  const given_value& given) { into.write_budget = bytes_of(given); }},
+    option{
         .name = "min-tokens",
         .value = "N",
         .default_value = "256",

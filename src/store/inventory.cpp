@@ -66,6 +66,11 @@ struct id_files {
     const file_entry* unfinished = nullptr; ///< a manifest that was being written
 };
 
+/// Files of a few bytes that are no items.
+bool is_housekeeping(const std::string& name) {
+    return name == lock_name || name == written_name || name == std::string(written_name) + ".tmp";
+}
+
 class inventory_taker {
 public:
     inventory_taker(disk& disk, fs::path root)
@@ -104,7 +109,7 @@ private:
                 *place = &entry;
             } else if (entry.regular && is_staging_name(entry.name)) {
                 add_leftover(name, entry);
-            } else if (!entry.regular || entry.name != lock_name) {
+            } else if (!entry.regular || !is_housekeeping(entry.name)) {
                 add_foreign(name, entry);
             }
         }

@@ -21,6 +21,8 @@ inline constexpr std::string_view manifest_extension = ".json";
 inline constexpr std::string_view unfinished_extension = ".json.tmp";
 /// flock'ed while a daemon uses the directory.
 inline constexpr std::string_view lock_name = "lock";
+/// write_account's.
+inline constexpr std::string_view written_name = "written";
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);

@@ -26,6 +26,7 @@
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
 #include "llama_hibernate/store/room.hpp"
+#include "llama_hibernate/store/write_account.hpp"
 
 namespace hibernate::app {
 
@@ -113,6 +114,7 @@ private:
     void tidy();
     boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
+    bool may_write();
     boost::asio::awaitable<std::optional<std::uint64_t>>
     save_live(std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason);
 
@@ -128,6 +130,8 @@ private:
     std::unique_ptr<disk> disk_;
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
+    std::unique_ptr<store::write_account> account_;     ///< likewise
+    bool budget_told_ = false;
     keeper::save_speed speed_;
     std::unique_ptr<live_saving> live_; ///< while the child serves
     std::optional<child_facts> facts_;  ///< none until the child was understood

@@ -34,6 +34,8 @@ public:
         bool slots_empty_each_other = true;
         /// After so much idleness the child sleeps and forgets (--sleep-idle-seconds).
         std::optional<std::chrono::seconds> sleep_after;
+        /// Whether saves that can wait may be made; null: always.
+        std::function<bool()> may_write;
     };
     /// Saves one slot for a reason; tells the tokens that are on disk now, or nothing if it failed.
     using save_slot = std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(

@@ -40,6 +40,7 @@ struct options {
     std::optional<std::uint64_t> restore_memory; ///< bytes; none: what the machine can give
     std::chrono::milliseconds idle_save{3'000};  ///< 0: no idle saves
     std::uint64_t min_tokens = 256;
+    std::uint64_t write_budget = 0; ///< bytes a day of idle saves; 0: no bound
     std::chrono::milliseconds restore_budget{10'000};
     std::chrono::milliseconds health_hold{4'000};
     std::size_t max_connections = 1024;

@@ -2,6 +2,7 @@
 // One model's snapshots on disk, which is also the child's --slot-save-path.
 //
 //     lock                   flock'ed while a daemon uses the directory
+//     written                how much was written here today (write_account.hpp)
 //     <id>.kv                the state file as llama-server wrote it; an id is 16 hex digits
 //     <id>.json              its manifest: the rename of this file is the commit
 //     <id>.json.tmp          a manifest being written

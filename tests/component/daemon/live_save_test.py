@@ -150,6 +150,27 @@ class Idle(LiveCase):
         self.assertEqual([m["reason"] for m in self.manifests()], ["stop"])
 
 
+class WriteBudget(LiveCase):
+    def test_idle_saves_stop_and_nothing_else_does(self):
+        daemon = self.serve(idle="100ms", ours=["--hibernate-write-budget", "50KiB"])
+        self.complete(daemon)
+        self.saved(1, "idle")
+        self.complete(daemon, OTHER)
+        self.says(daemon, "the write budget of 50.0 KiB is used up")
+        time.sleep(0.5)
+        self.assertEqual(len(self.actions("save")), 1)
+        self.complete(daemon, THIRD)
+        self.assertEqual(sorted(m["reason"] for m in self.manifests()), ["handover", "idle"])
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 3)
+        # The next daemon knows.
+        self.log.unlink()
+        daemon = self.serve(idle="100ms", ours=["--hibernate-write-budget", "50KiB"])
+        self.complete(daemon, "Something else. " * 40)
+        self.says(daemon, "is used up")
+        self.assertEqual(self.actions("save"), [])
+
+
 class Handover(LiveCase):
     def test_a_conversation_is_saved_before_another_one_empties_its_slot(self):
         daemon = self.serve()

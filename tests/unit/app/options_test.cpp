@@ -79,6 +79,7 @@ TEST_CASE("options: defaults") {
     CHECK_FALSE(result.restore_memory);
     CHECK(result.idle_save == 3s);
     CHECK(result.min_tokens == 256);
+    CHECK(result.write_budget == 0);
     CHECK(result.restore_budget == 10s);
     CHECK(result.health_hold == 4s);
     CHECK(result.max_connections == 1024);
