@@ -58,6 +58,10 @@ class Kill(DaemonCase):
         with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
             harness.wait_ready(daemon.port, process=daemon)
             self.go_on(daemon)
+            # What it notes in the background is done: so each life has the same steps.
+            harness.wait_until(
+                lambda: daemon.poll() is not None or [m["uses"] for m in self.manifests()] == [1],
+                10, "the restore is noted")
             daemon.send(signal.SIGTERM)
 
     def check_what_is_left(self):
