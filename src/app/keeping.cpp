@@ -1,16 +1,13 @@
 #include "llama_hibernate/app/keeping.hpp"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "llama_hibernate/app/advice.hpp"
+#include "llama_hibernate/app/child_learner.hpp"
+#include "llama_hibernate/app/read_ahead.hpp"
 #include "llama_hibernate/app/saving.hpp"
-#include "llama_hibernate/app/state_version.hpp"
 #include "llama_hibernate/base/error.hpp"
-#include "llama_hibernate/base/io_priority.hpp"
 #include "llama_hibernate/base/log.hpp"
-#include "llama_hibernate/base/memory.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/keeper/crash_blame.hpp"
@@ -26,15 +23,9 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto lock_pause = 50ms;
-constexpr auto props_pause = 25ms;
-// Without its facts nothing can be saved either, so this is no part of the restore budget.
-constexpr auto props_patience = 10s;
 constexpr int spare_seconds = 2;      // between our stop budget and the parent's patience
 constexpr auto live_save_limit = 60s; // requests wait for it
 constexpr auto short_patience = 200ms;
-// The model is read into the same memory, and is wanted first.
-constexpr std::uint64_t memory_share = 4;
-constexpr std::uint64_t default_memory_bytes = std::uint64_t{4} << 30;
 
 /// What the model's folder is named after: its whole path, however the user wrote it, or the name
 /// of what is to be downloaded.
@@ -115,48 +106,6 @@ std::string keeping::save_path() const {
     return directory_ ? directory_->path().string() : std::string();
 }
 
-asio::awaitable<std::optional<child_facts>>
-keeping::learn_facts(llama::client& client, const std::function<bool()>& abandoned) {
-    const auto deadline = clock::now() + props_patience;
-    for (;;) {
-        // A build may answer /health before it answers /props.
-        auto props = co_await client.props(deadline);
-        if (props) {
-            const auto identify = [this, props = *props] {
-                return identify_files(*disk_, args_, props, versions_);
-            };
-            const auto identities = co_await disk_thread_.run(identify);
-            if (!identities.problem.empty()) {
-                log::error("conversations are neither saved nor restored: {}", identities.problem);
-                co_return std::nullopt;
-            }
-            auto facts = describe_child(args_, *props, identities);
-            if (options_.any_build) {
-                const auto version = co_await learn_state_version(
-                    client, disk_thread_, *disk_, *directory_, deadline);
-                if (version) {
-                    accept_any_build(facts, *version);
-                } else {
-                    log::warning("so only snapshots of its own build are restored");
-                }
-            }
-            co_return facts;
-        }
-        if (abandoned()) {
-            co_return std::nullopt;
-        }
-        const auto& failure = props.failure();
-        const bool may_come = failure.status == 0 || failure.status == 503;
-        if (!may_come || clock::now() >= deadline) {
-            log::error(
-                "conversations are neither saved nor restored: no answer to /props: {}",
-                failure.message);
-            co_return std::nullopt;
-        }
-        co_await pause(props_pause);
-    }
-}
-
 asio::awaitable<void> keeping::prepare() {
     stop_reading_ = true;
     const auto nothing = [] { return true; };
@@ -172,49 +121,13 @@ void keeping::read_ahead() {
     stop_reading_ = false;
     const auto look = [this] {
         if (!std::exchange(quarantine_reported_, true)) {
-            report_quarantine();
+            report_quarantine(*directory_);
         }
         if (options_.restore != restore_extent::none) {
-            check_snapshots();
+            check_ahead(*directory_, stop_reading_);
         }
     };
     disk_thread_.start(look, [] {});
-}
-
-void keeping::report_quarantine() {
-    const auto quarantined = directory_->quarantined();
-    if (quarantined.empty()) {
-        return;
-    }
-    std::uint64_t bytes = 0;
-    std::set<std::string> reasons;
-    for (const auto& one : quarantined) {
-        bytes += one.bytes;
-        reasons.insert(one.quarantine);
-    }
-    log::warning(
-        "not restored: {} ({}) in quarantine: {}",
-        format_count(quarantined.size(), "snapshot", "snapshots"), format_bytes(bytes),
-        fmt::join(reasons, "; "));
-}
-
-void keeping::check_snapshots() {
-    const idle_io_priority idle;
-    const auto start = clock::now();
-    std::size_t sound = 0;
-    const auto goes_on = [this](std::uint64_t) { return !stop_reading_; };
-    const auto memory = available_memory().value_or(default_memory_bytes) / memory_share;
-    for (const auto& id : keeper::read_ahead_order(directory_->snapshots(), memory)) {
-        if (stop_reading_) {
-            break;
-        }
-        if (directory_->check(id, goes_on) == store::soundness::sound) {
-            ++sound;
-        }
-    }
-    log::debug(
-        "checked {} while llama-server loads, in {}", format_count(sound, "snapshot", "snapshots"),
-        format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - start)));
 }
 
 asio::awaitable<keeping::restore_outcome> keeping::restore(
@@ -229,7 +142,9 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     }
     stop_reading_ = true; // the disk thread is wanted
     const auto deadline = clock::now() + options_.restore_budget;
-    auto facts = co_await learn_facts(*client, abandoned);
+    child_learner learner{*client,   disk_thread_,      *disk_, *directory_, args_,
+                          versions_, options_.any_build};
+    auto facts = co_await learner.learn(abandoned);
     if (!facts || abandoned()) {
         co_return nothing;
     }
@@ -318,8 +233,7 @@ asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
 }
 
 std::uint64_t keeping::preload_bytes() const {
-    const auto memory = options_.restore_memory.value_or(
-        available_memory().value_or(default_memory_bytes) / memory_share);
+    const auto memory = options_.restore_memory.value_or(memory_for_snapshots());
     return std::min(args_.ram_cache.value_or(memory), memory);
 }
 

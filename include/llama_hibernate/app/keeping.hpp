@@ -108,9 +108,6 @@ public:
     }
 
 private:
-    boost::asio::awaitable<std::optional<child_facts>>
-    learn_facts(llama::client& client, const std::function<bool()>& abandoned);
-
     void tidy();
     boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
@@ -119,8 +116,6 @@ private:
     save_live(std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason);
 
     // On either disk thread.
-    void report_quarantine();
-    void check_snapshots();
     void note_restored(const std::vector<std::string>& ids);
     void make_durable(const std::string& id);
 
