@@ -113,9 +113,10 @@ public:
 
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
-    /// prefix of the new ones, or equal to them: their pin and their uses pass on. An empty save
-    /// replaces nothing. If the check or
-    /// any step fails the staging file is removed, and the old snapshots stay.
+    /// prefix of the new ones, or equal to them, as their manifests tell (lineage.hpp), whole or
+    /// not: their pin and their uses pass on. Those in quarantine stay. An empty save replaces
+    /// nothing. If the check or any step fails the staging file is removed, and the old snapshots
+    /// stay.
     publication publish(const staged_save& save, wall_time now);
 
     /// Syncs the file and its directory, computes the checksum, says so in the manifest, and
