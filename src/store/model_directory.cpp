@@ -263,7 +263,7 @@ std::vector<snapshot> model_directory::snapshots() {
     }
     std::vector<snapshot> found;
     for (const auto& id : committed_ids(*names)) {
-        auto reading = load_snapshot(disk_, path_, id);
+        auto reading = load_snapshot(disk_, path_, id, read_extent::start);
         if (reading.quarantined || distrusted_.contains(id)) {
             continue;
         }

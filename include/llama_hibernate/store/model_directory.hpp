@@ -47,7 +47,7 @@ struct staged_save {
     bool durable = false;
 };
 
-/// A snapshot that is there, whole as far as its size and header tell.
+/// A snapshot that is there, whole as far as its size and the start of its head tell.
 struct snapshot {
     store::manifest manifest;
     std::string file_name; ///< "<id>.kv", as the child takes it
@@ -83,10 +83,11 @@ public:
     /// open() does.
     error_code recreate_if_removed();
 
-    /// Every committed snapshot that no other supersedes. One whose file has another size or head
-    /// than was saved, or that was never synced before the machine rebooted, is put into
+    /// Every committed snapshot that no other supersedes. One whose file has another size or begins
+    /// otherwise than was saved, or that was never synced before the machine rebooted, is put into
     /// quarantine; one whose manifest or file cannot be read is left out with a log line, once.
     /// Those in quarantine are left out quietly, and hide nothing. None of them stops a start.
+    /// Token lists are not read: check() does that.
     std::vector<snapshot> snapshots();
 
     /// The manifests of those in quarantine, each with its reason.
