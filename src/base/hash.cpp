@@ -11,6 +11,10 @@ std::string hash64_hex(std::string_view bytes) {
     return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
+std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed) {
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
 hasher128::hasher128() : state_(XXH3_createState()) {
     if (state_ == nullptr) {
         throw std::bad_alloc();

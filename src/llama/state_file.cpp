@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -20,6 +21,8 @@ constexpr std::uint32_t max_words = 16 * 1024 * 1024;
 constexpr std::int32_t packed_mark = -1; ///< as the first word: a packed list follows
 constexpr std::int32_t packed_version = 1;
 constexpr std::size_t packed_fixed_words = 4; ///< mark, version, n_tokens and, at the end, n_media
+constexpr std::size_t packed_first_words = 3; ///< those before the tokens
+constexpr std::size_t start_bytes = fixed_bytes + word_bytes * packed_first_words;
 constexpr token media_token = -1;
 
 state_file_reading refuse(std::string problem) {
@@ -64,26 +67,39 @@ fixed_part parse_fixed_part(std::string_view start, std::uint64_t file_bytes) {
     return fixed;
 }
 
+struct packed_start {
+    std::uint32_t tokens = 0;
+    std::string problem;
+};
+
+/// From the first words of a packed list of so many in all.
+packed_start parse_packed_start(std::span<const std::int32_t> first, std::size_t all) {
+    if (all < packed_fixed_words) {
+        return {0, fmt::format("its token list has only {} words", all)};
+    }
+    if (first[1] != packed_version) {
+        return {0, fmt::format("its token list is of the unknown version {}", first[1])};
+    }
+    const auto count = static_cast<std::uint32_t>(first[2]);
+    if (count > all - packed_fixed_words) {
+        return {0, fmt::format("its token list claims {} tokens in {} words", count, all)};
+    }
+    return {count, {}};
+}
+
 state_file_reading read_packed(std::uint32_t version, std::span<const std::int32_t> words) {
-    if (words.size() < packed_fixed_words) {
-        return refuse(fmt::format("its token list has only {} words", words.size()));
+    const auto start = parse_packed_start(words, words.size());
+    if (!start.problem.empty()) {
+        return refuse(start.problem);
     }
-    if (words[1] != packed_version) {
-        return refuse(fmt::format("its token list is of the unknown version {}", words[1]));
-    }
-    const auto count = static_cast<std::uint32_t>(words[2]);
-    if (count > words.size() - packed_fixed_words) {
-        return refuse(
-            fmt::format("its token list claims {} tokens in {} words", count, words.size()));
-    }
-    const auto tokens = words.subspan(packed_fixed_words - 1, count);
-    const auto media = words.subspan(packed_fixed_words - 1 + count);
+    const auto tokens = words.subspan(packed_first_words, start.tokens);
+    const auto media = words.subspan(packed_first_words + start.tokens);
     const auto media_count = static_cast<std::uint32_t>(media[0]);
     const bool has_media = media_count > 0;
     if (has_media ? media_count > media.size() - 1 : media.size() != 1) {
         return refuse(fmt::format(
-            "its token list has {} words after its {} tokens, and {} media", media.size(), count,
-            media_count));
+            "its token list has {} words after its {} tokens, and {} media", media.size(),
+            start.tokens, media_count));
     }
     const auto lowest = has_media ? media_token : token{0};
     const auto invalid = std::find_if(
@@ -96,6 +112,15 @@ state_file_reading read_packed(std::uint32_t version, std::span<const std::int32
         head.media.assign(media.begin(), media.end());
     }
     return {std::move(head), {}};
+}
+
+/// The first words of the list, of which there must be so many.
+std::vector<std::int32_t> words_of(std::string_view head, std::size_t count) {
+    std::vector<std::int32_t> words(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        words[i] = static_cast<std::int32_t>(word_at(head, fixed_bytes + word_bytes * i));
+    }
+    return words;
 }
 
 state_file_reading read_plain(std::uint32_t version, std::vector<std::int32_t> words) {
@@ -117,10 +142,7 @@ state_file_reading parse_state_file_head(std::string_view start, std::uint64_t f
     if (start.size() < fixed.head_bytes()) {
         return refuse(fmt::format("only {} bytes of it can be read", start.size()));
     }
-    std::vector<std::int32_t> words(fixed.words);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        words[i] = static_cast<std::int32_t>(word_at(start, fixed_bytes + word_bytes * i));
-    }
+    auto words = words_of(start, fixed.words);
     auto reading = !words.empty() && words.front() == packed_mark
                        ? read_packed(fixed.version, words)
                        : read_plain(fixed.version, std::move(words));
@@ -148,6 +170,37 @@ state_file_reading read_state_file_head(disk& disk, const std::filesystem::path&
         return refuse(fmt::format("it cannot be read: {}", head.error().message()));
     }
     return parse_state_file_head(*head, *size);
+}
+
+state_file_start_reading read_state_file_start(disk& disk, const std::filesystem::path& file) {
+    const auto unreadable = [](const error_code& failed) {
+        return state_file_start_reading{{}, fmt::format("it cannot be read: {}", failed.message())};
+    };
+    const auto size = disk.size(file);
+    if (!size) {
+        return unreadable(size.error());
+    }
+    const auto bytes = disk.read(file, 0, start_bytes);
+    if (!bytes) {
+        return unreadable(bytes.error());
+    }
+    const auto fixed = parse_fixed_part(*bytes, *size);
+    if (!fixed.problem.empty()) {
+        return {{}, fixed.problem};
+    }
+    const auto count = std::min<std::size_t>(fixed.words, packed_first_words);
+    if (bytes->size() < fixed_bytes + word_bytes * count) {
+        return {{}, fmt::format("only {} bytes of it can be read", bytes->size())};
+    }
+    const auto first = words_of(*bytes, count);
+    if (first.empty() || first.front() != packed_mark) {
+        return {state_file_start{fixed.version, fixed.words}, {}};
+    }
+    auto packed = parse_packed_start(first, fixed.words);
+    if (!packed.problem.empty()) {
+        return {{}, std::move(packed.problem)};
+    }
+    return {state_file_start{fixed.version, packed.tokens}, {}};
 }
 
 bool continues(const state_file_head& later, const state_file_head& earlier) {

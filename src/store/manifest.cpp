@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t format = 1;
 constexpr std::size_t id_digits = 16;
 constexpr std::size_t checksum_digits = 32;
+constexpr std::size_t tokens_hash_digits = 16;
 
 constexpr std::uint64_t max_tokens = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t max_bytes = std::numeric_limits<std::int64_t>::max();
@@ -55,6 +56,11 @@ public:
             refuse(name, fmt::format("{} lower-case hex digits", digits));
         }
         return value;
+    }
+
+    /// Empty if there is no such field.
+    std::string hex_if_there(const char* name, std::size_t digits) {
+        return object_.contains(name) ? hex(name, digits) : std::string();
     }
 
     std::uint64_t number(const char* name, std::uint64_t least, std::uint64_t most) {
@@ -213,6 +219,9 @@ std::string write_manifest(const manifest& what) {
     object["uses"] = what.uses;
     object["reason"] = what.reason;
     object["slot"] = what.slot;
+    if (!what.tokens_hash.empty()) {
+        object["tokens_hash"] = what.tokens_hash;
+    }
     object["checksum"] = what.checksum;
     object["synced"] = what.synced;
     object["boot_id"] = what.boot_id;
@@ -257,6 +266,7 @@ manifest_reading read_manifest(std::string_view text) {
     value.reason = fields.text("reason");
     value.slot =
         static_cast<int>(fields.number("slot", 0, std::numeric_limits<std::int32_t>::max()));
+    value.tokens_hash = fields.hex_if_there("tokens_hash", tokens_hash_digits);
     value.checksum = fields.hex("checksum", checksum_digits, true);
     value.synced = fields.flag("synced");
     value.boot_id = fields.text("boot_id");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/store/lineage.hpp"
 #include "snapshot_files.hpp"
 
 namespace hibernate::store {
@@ -68,6 +69,25 @@ llama::state_file_reading check_staged(disk& disk, const fs::path& file, const s
                 save.tokens)};
     }
     return reading;
+}
+
+/// Whether the new snapshot holds all of an old one. The manifest of that one tells: if its state
+/// file is damaged or gone it is of no use, and its removal costs nothing. Only where an earlier
+/// version wrote the manifest, the tokens have to be read.
+bool holds_all_of(
+    disk& disk,
+    const fs::path& directory,
+    const llama::state_file_head& made,
+    const token_chain& chain,
+    const manifest& old) {
+    if (!old.quarantine.empty()) {
+        return false;
+    }
+    if (!old.tokens_hash.empty()) {
+        return chain.continues(old.tokens, old.tokens_hash);
+    }
+    const auto whole = examine_snapshot(disk, directory, old);
+    return whole.manifest && llama::continues(made, whole.head);
 }
 
 /// The commit. What was noted of the snapshots that it supersedes passes on, as it is at that
@@ -243,7 +263,7 @@ std::vector<snapshot> model_directory::snapshots() {
     }
     std::vector<snapshot> found;
     for (const auto& id : committed_ids(*names)) {
-        auto reading = load_snapshot(disk_, path_, id);
+        auto reading = load_snapshot(disk_, path_, id, read_extent::start);
         if (reading.quarantined || distrusted_.contains(id)) {
             continue;
         }
@@ -309,6 +329,8 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.reason = save.reason;
     made.slot = save.slot;
     made.boot_id = boot_id();
+    const token_chain chain(*checked.head);
+    made.tokens_hash = chain.hash();
     for (const auto& id : committed_ids(*names)) {
         const auto old = load_manifest(disk_, path_, id);
         if (old.value) { // the clock may have been set back, and this one is the latest
@@ -319,8 +341,7 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
             !compatible(signature_of(*old.value), save.signature)) {
             continue;
         }
-        const auto whole = load_snapshot(disk_, path_, id);
-        if (whole.manifest && llama::continues(*checked.head, whole.head)) {
+        if (holds_all_of(disk_, path_, *checked.head, chain, *old.value)) {
             made.supersedes.push_back(id);
         }
     }

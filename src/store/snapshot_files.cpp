@@ -31,27 +31,34 @@ bool is_number(std::string_view text) {
 std::string what_is_wrong(
     const manifest& saved,
     const io_result<std::uint64_t>& size,
-    const llama::state_file_reading& reading) {
+    const llama::state_file_start_reading& reading) {
     if (!size) {
         return fmt::format("its state file cannot be read: {}", size.error().message());
     }
     if (*size != saved.bytes) {
         return fmt::format("its state file has {} bytes, but {} were saved", *size, saved.bytes);
     }
-    if (!reading.head) {
+    if (!reading.start) {
         return fmt::format("its state file is damaged: {}", reading.problem);
     }
-    if (reading.head->tokens.size() != saved.tokens) {
+    if (reading.start->tokens != saved.tokens) {
         return fmt::format(
-            "its state file has {} tokens, but {} were saved", reading.head->tokens.size(),
-            saved.tokens);
+            "its state file has {} tokens, but {} were saved", reading.start->tokens, saved.tokens);
     }
-    if (reading.head->version != saved.state_version) {
+    if (reading.start->version != saved.state_version) {
         return fmt::format(
-            "its state file is of version {}, but {} was saved", reading.head->version,
+            "its state file is of version {}, but {} was saved", reading.start->version,
             saved.state_version);
     }
     return {};
+}
+
+/// What the start of a file would tell whose head was read.
+llama::state_file_start_reading start_of(const llama::state_file_reading& reading) {
+    if (!reading.head) {
+        return {{}, reading.problem};
+    }
+    return {llama::state_file_start{reading.head->version, reading.head->tokens.size()}, {}};
 }
 
 } // namespace
@@ -150,7 +157,8 @@ error_code edit_manifest(
         file_of(directory, id, manifest_extension), write_manifest(*saved.value), when);
 }
 
-snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std::string& id) {
+snapshot_reading
+load_snapshot(disk& disk, const fs::path& directory, const std::string& id, read_extent extent) {
     snapshot_reading result;
     auto saved = load_manifest(disk, directory, id);
     if (!saved.value) {
@@ -162,10 +170,11 @@ snapshot_reading load_snapshot(disk& disk, const fs::path& directory, const std:
         result.quarantined = true;
         return result;
     }
-    return examine_snapshot(disk, directory, std::move(*saved.value));
+    return examine_snapshot(disk, directory, std::move(*saved.value), extent);
 }
 
-snapshot_reading examine_snapshot(disk& disk, const fs::path& directory, manifest saved) {
+snapshot_reading
+examine_snapshot(disk& disk, const fs::path& directory, manifest saved, read_extent extent) {
     snapshot_reading result;
     const auto& boot = boot_id();
     if (!saved.synced && (boot.empty() || saved.boot_id != boot)) {
@@ -174,16 +183,25 @@ snapshot_reading examine_snapshot(disk& disk, const fs::path& directory, manifes
         return result;
     }
     const auto file = file_of(directory, saved.id, state_extension);
-    auto reading = llama::read_state_file_head(disk, file);
+    llama::state_file_reading whole;
+    llama::state_file_start_reading start;
+    if (extent == read_extent::head) {
+        whole = llama::read_state_file_head(disk, file);
+        start = start_of(whole);
+    } else {
+        start = llama::read_state_file_start(disk, file);
+    }
     const auto size = disk.size(file);
-    result.problem = what_is_wrong(saved, size, reading);
+    result.problem = what_is_wrong(saved, size, start);
     if (!result.problem.empty()) {
         // A disk that fails or forbids the reading says nothing about the content.
         result.damaged = size && disk.read(file, 0, 1);
         return result;
     }
     result.manifest = std::move(saved);
-    result.head = std::move(*reading.head);
+    if (whole.head) {
+        result.head = std::move(*whole.head);
+    }
     return result;
 }
 

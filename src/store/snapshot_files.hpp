@@ -55,21 +55,31 @@ error_code edit_manifest(
     when_synced when,
     const std::function<void(manifest&)>& change);
 
+/// How much of a state file is read to see whether it is what its manifest says. The start is
+/// enough for a listing: what it does not find is found before a restore.
+enum class read_extent { start, head };
+
 /// A snapshot whose manifest, size and head agree, whose data can be trusted after a reboot, and
 /// which is not in quarantine.
 struct snapshot_reading {
     std::optional<store::manifest> manifest; ///< nothing if there is a problem
-    llama::state_file_head head;
+    llama::state_file_head head;             ///< empty if only the start was read
     std::string problem;
     bool quarantined = false; ///< its manifest says so; the problem is the reason
     bool damaged = false;     ///< it can be read and is not what was saved: it never will be
 };
-snapshot_reading
-load_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
+snapshot_reading load_snapshot(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const std::string& id,
+    read_extent extent = read_extent::head);
 
 /// The same of one whose manifest was read, and which may be in quarantine.
-snapshot_reading
-examine_snapshot(disk& disk, const std::filesystem::path& directory, manifest saved);
+snapshot_reading examine_snapshot(
+    disk& disk,
+    const std::filesystem::path& directory,
+    manifest saved,
+    read_extent extent = read_extent::head);
 
 /// The manifest first, so that a kill between the two leaves a file that belongs to no snapshot.
 /// Waits for the lock as edit_manifest() does.

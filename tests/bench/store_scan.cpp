@@ -1,9 +1,12 @@
-// What a store with many snapshots costs at a start: time by the clock and of the processor, and
-// memory that stays.
+// What a store with many snapshots costs at a start and at a save: time by the clock and of the
+// processor, bytes that were read, and memory that stays.
 //
-//     bench_store_scan [SNAPSHOTS] [DIRECTORIES]     10000 and 10 unless given
+//     bench_store_scan [SNAPSHOTS] [DIRECTORIES] [LONG] [TOKENS]
 //
-// The state files are small, since nobody reads their bodies here; the manifests are as large as
+// 10000 snapshots of 300 tokens in 10 directories unless given, and then one more directory with
+// 1000 LONG ones of 100000 TOKENS each, which take 400 MB of the temporary directory.
+//
+// The state files have small bodies, since nobody reads those here; the manifests are as large as
 // real ones. Files that were just written are in the page cache.
 
 #include <chrono>
@@ -19,6 +22,7 @@
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/store/eviction.hpp"
 #include "llama_hibernate/store/inventory.hpp"
+#include "llama_hibernate/store/lineage.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
 #include "state_bytes.hpp"
 #include "temporary_directory.hpp"
@@ -34,6 +38,14 @@ std::size_t resident() {
     std::size_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages >> pages;
     return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Bytes that this process has read, wherever they came from.
+std::uint64_t bytes_read() {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::ifstream("/proc/self/io") >> name >> bytes;
+    return bytes;
 }
 
 store::manifest make_manifest(unsigned number, std::uint64_t bytes, std::uint64_t tokens) {
@@ -78,20 +90,78 @@ void fill(const std::filesystem::path& root, unsigned snapshots, unsigned direct
     }
 }
 
+constexpr const char* long_directory = "model-00000000";
+
+/// Conversations of so many tokens, each with a first token of its own.
+void fill_with_long(const std::filesystem::path& root, unsigned snapshots, unsigned tokens) {
+    const auto directory = root / long_directory;
+    std::filesystem::create_directories(directory);
+    for (unsigned i = 0; i < snapshots; ++i) {
+        const auto conversation = test::token_run(static_cast<llama::token>(i + 1), tokens);
+        const auto content = test::state_file(conversation);
+        auto manifest = make_manifest(i, content.size(), tokens);
+        const llama::state_file_head head{4, conversation, {}};
+        manifest.tokens_hash = store::token_chain(head).hash();
+        write_file(directory / (manifest.id + ".kv"), content);
+        write_file(directory / (manifest.id + ".json"), store::write_manifest(manifest));
+    }
+}
+
+/// One more turn of the last of them.
+store::staged_save
+stage_longer(store::model_directory& directory, unsigned snapshots, unsigned tokens) {
+    const auto content =
+        test::state_file(test::token_run(static_cast<llama::token>(snapshots), tokens + 500));
+    store::staged_save save;
+    save.staging_name = directory.new_staging_name();
+    save.tokens = tokens + 500;
+    save.bytes = content.size();
+    save.reason = "idle";
+    save.signature = make_manifest(0, 1, 1).signature;
+    write_file(directory.path() / save.staging_name, content);
+    return save;
+}
+
 template <typename Work>
 auto measured(const char* what, Work work) {
     const auto before = resident();
+    const auto read_before = bytes_read();
     const auto processor_before = std::clock();
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     const auto processor = static_cast<double>(std::clock() - processor_before);
     const auto after = resident();
+    constexpr double mebibyte = 1024 * 1024;
     fmt::print(
-        "{:40}{:9.1f} ms {:9.1f} ms processor {:8.1f} MiB\n", what, time.count(),
-        processor * 1000 / CLOCKS_PER_SEC,
-        static_cast<double>(after > before ? after - before : 0) / (1024 * 1024));
+        "{:40}{:9.1f} ms {:9.1f} ms processor {:8.1f} MiB read {:8.1f} MiB stay\n", what,
+        time.count(), processor * 1000 / CLOCKS_PER_SEC,
+        static_cast<double>(bytes_read() - read_before) / mebibyte,
+        static_cast<double>(after > before ? after - before : 0) / mebibyte);
     return result;
+}
+
+bool scan_long(disk& disk, unsigned snapshots, unsigned tokens) {
+    const temporary_directory scratch;
+    fill_with_long(scratch.path(), snapshots, tokens);
+    fmt::print("{} snapshots of {} tokens\n", snapshots, tokens);
+    const auto opened = measured("model_directory::open", [&] {
+        return store::model_directory::open(disk, scratch.path(), long_directory);
+    });
+    if (!opened) {
+        fmt::print("{}\n", opened.error().message());
+        return false;
+    }
+    measured("model_directory::snapshots", [&] { return (*opened)->snapshots(); });
+    const auto save = stage_longer(**opened, snapshots, tokens);
+    const auto made = measured(
+        "model_directory::publish", [&] { return (*opened)->publish(save, store::wall_now()); });
+    // The one that it continues, and no other.
+    if (made.superseded_ids.size() != 1) {
+        fmt::print("superseded: {} {}\n", made.superseded_ids.size(), made.problem);
+        return false;
+    }
+    return true;
 }
 
 } // namespace
@@ -124,5 +194,5 @@ int main(int argc, char** argv) {
         return 1;
     }
     measured("model_directory::snapshots of it", [&] { return (*opened)->snapshots(); });
-    return 0;
+    return scan_long(*disk, argument(3, 1'000), argument(4, 100'000)) ? 0 : 1;
 }

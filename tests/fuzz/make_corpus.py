@@ -120,11 +120,13 @@ def manifest_seeds():
         "signature": {"build": "b11669", "model": "a" * 32, "streams": "1"},
         "model_name": "a.gguf", "model_path": "/models/a.gguf", "tokens": 300, "bytes": 40000,
         "state_version": 4, "created_ms": 1790000000000, "last_used_ms": 1790000000001, "uses": 2,
-        "reason": "stop", "slot": 1, "checksum": "b" * 32, "synced": True, "boot_id": "boot",
-        "pinned": False, "quarantine": "", "crashes": 0, "supersedes": ["fedcba9876543210"],
+        "reason": "stop", "slot": 1, "tokens_hash": "c" * 16, "checksum": "b" * 32, "synced": True,
+        "boot_id": "boot", "pinned": False, "quarantine": "", "crashes": 0,
+        "supersedes": ["fedcba9876543210"],
     }
+    earlier = {name: value for name, value in full.items() if name != "tokens_hash"}
     seeds = {"full": json.dumps(full), "pretty": json.dumps(full, indent=2),
-             "unknown": json.dumps({**full, "later": {"a": [1, 2.5, None]}}),
+             "earlier": json.dumps(earlier), "unknown": json.dumps({**full, "later": {"a": [1, 2.5, None]}}),
              "quarantined": json.dumps({**full, "quarantine": "the checksum differs"}),
              "newer": json.dumps({**full, "format": 2}), "empty": "{}", "array": "[]",
              "wrong": json.dumps({**full, "tokens": -1}),

@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(second.value->bytes == first.value->bytes);
     require(second.value->created == first.value->created);
     require(second.value->supersedes == first.value->supersedes);
+    require(second.value->tokens_hash == first.value->tokens_hash);
     require(second.value->quarantine == first.value->quarantine);
     require(hibernate::store::write_manifest(*second.value) == written);
     return 0;

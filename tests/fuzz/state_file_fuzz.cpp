@@ -1,4 +1,5 @@
-// A slot's file: its head from memory and from a disk are one, and its trailers lie within it.
+// A slot's file: its head from memory and from a disk are one, its start agrees with them, and its
+// trailers lie within it.
 
 #include "fuzz.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
@@ -16,9 +17,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(parsed.head.has_value() == parsed.problem.empty());
     require(parsed.head.has_value() == read.head.has_value());
     require(parsed.problem == read.problem);
+    const auto start = hibernate::llama::read_state_file_start(disk, "/a.kv");
+    require(start.start.has_value() == start.problem.empty());
     if (!read.head) {
         return 0;
     }
+    require(start.start && start.start->version == read.head->version);
+    require(start.start->tokens == read.head->tokens.size());
     require(read.head->tokens == parsed.head->tokens);
     require(read.head->bytes < size);
     require(hibernate::llama::continues(*read.head, *parsed.head));

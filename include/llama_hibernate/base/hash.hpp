@@ -15,6 +15,9 @@ namespace hibernate {
 /// 64 bits of XXH3 over a text, as 16 lower-case hex digits.
 std::string hash64_hex(std::string_view bytes);
 
+/// 64 bits of XXH3 over bytes, with a seed: the hash of what came before, say.
+std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed);
+
 /// XXH3-128 over bytes that arrive in pieces.
 class hasher128 {
 public:

@@ -39,6 +39,21 @@ state_file_reading read_state_file_head(disk& disk, const std::filesystem::path&
 /// The same from bytes in memory: the start of a file and the length of the whole.
 state_file_reading parse_state_file_head(std::string_view start, std::uint64_t file_bytes);
 
+/// What the first 24 bytes of a state file tell: enough to find that it is another one than was
+/// saved, when many are listed and their tokens would be hundreds of megabytes.
+struct state_file_start {
+    std::uint32_t version = 0;
+    std::uint64_t tokens = 0; ///< how many the head claims, within its length
+};
+
+/// The start of a state file, or why it is none. Every head that can be read has one that agrees
+/// with it; a head with a start may still have a token list that is none.
+struct state_file_start_reading {
+    std::optional<state_file_start> start;
+    std::string problem; ///< empty when there is a start
+};
+state_file_start_reading read_state_file_start(disk& disk, const std::filesystem::path& file);
+
 /// Whether the tokens of earlier are a prefix of those of later, or equal to them. Positions of
 /// media count as equal only when all the media of both are, because a token does not tell them
 /// apart: so a conversation with an image that gains another image continues nothing.

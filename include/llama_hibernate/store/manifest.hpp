@@ -1,7 +1,7 @@
 #pragma once
 // The manifest of a snapshot: <id>.json beside <id>.kv, JSON, versioned. Its rename is the commit
-// of the snapshot. It holds no text and no token ids. Unknown fields are kept when it is written
-// again.
+// of the snapshot. It holds no text and no token ids, only a hash of these. Unknown fields are kept
+// when it is written again.
 
 #include <chrono>
 #include <cstdint>
@@ -30,6 +30,10 @@ struct manifest {
     std::uint64_t uses = 0; ///< times restored
     std::string reason;     ///< of the save: "stop"
     int slot = 0;           ///< it was saved from
+
+    /// Of the tokens and media (lineage.hpp), which tells whether a later snapshot continues this
+    /// one; empty where an earlier version wrote the manifest.
+    std::string tokens_hash;
 
     /// XXH3-128 of the state file; empty until it was computed, which a save on stop does last.
     std::string checksum;
@@ -60,7 +64,8 @@ std::string write_manifest(const manifest& what);
 signature signature_of(const manifest& what);
 
 /// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
-/// field of format 1 has to be there, with its type and within its range.
+/// field of format 1 has to be there, with its type and within its range; only tokens_hash may be
+/// absent.
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;

@@ -48,7 +48,7 @@ struct staged_save {
     bool durable = false;
 };
 
-/// A snapshot that is there, whole as far as its size and header tell.
+/// A snapshot that is there, whole as far as its size and the start of its head tell.
 struct snapshot {
     store::manifest manifest;
     std::string file_name; ///< "<id>.kv", as the child takes it
@@ -84,10 +84,11 @@ public:
     /// open() does.
     error_code recreate_if_removed();
 
-    /// Every committed snapshot that no other supersedes. One whose file has another size or head
-    /// than was saved, or that was never synced before the machine rebooted, is put into
+    /// Every committed snapshot that no other supersedes. One whose file has another size or begins
+    /// otherwise than was saved, or that was never synced before the machine rebooted, is put into
     /// quarantine; one whose manifest or file cannot be read is left out with a log line, once.
     /// Those in quarantine are left out quietly, and hide nothing. None of them stops a start.
+    /// Token lists are not read: check() does that.
     std::vector<snapshot> snapshots();
 
     /// The manifests of those in quarantine, each with its reason.
@@ -114,9 +115,10 @@ public:
 
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
-    /// prefix of the new ones, or equal to them: their pin and their uses pass on. An empty save
-    /// replaces nothing. If the check or
-    /// any step fails the staging file is removed, and the old snapshots stay.
+    /// prefix of the new ones, or equal to them, as their manifests tell (lineage.hpp), whole or
+    /// not: their pin and their uses pass on. Those in quarantine stay. An empty save replaces
+    /// nothing. If the check or any step fails the staging file is removed, and the old snapshots
+    /// stay.
     publication publish(const staged_save& save, wall_time now);
 
     /// Syncs the file and its directory, computes the checksum, says so in the manifest, and

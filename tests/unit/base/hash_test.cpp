@@ -6,6 +6,8 @@ using namespace hibernate;
 
 TEST_CASE("hashes are those of XXH3") {
     CHECK(hash64_hex("") == "2d06800538d394c2");
+    CHECK(hash64({}, 0) == 0x2d06800538d394c2);
+    CHECK(hash64({}, 1) != hash64({}, 0));
     hasher128 whole;
     whole.update(std::string_view("abcdef"));
     hasher128 pieces;

@@ -9,6 +9,7 @@
 using hibernate::llama::continues;
 using hibernate::llama::parse_state_file_head;
 using hibernate::llama::read_state_file_head;
+using hibernate::llama::read_state_file_start;
 using hibernate::llama::state_file_head;
 using hibernate::llama::token;
 using namespace hibernate::test;
@@ -152,6 +153,51 @@ TEST_CASE("every failure while it is read is a problem") {
         CHECK_FALSE(reading.head);
         CHECK_FALSE(reading.problem.empty());
     }
+    for (unsigned failing = 1; failing <= 2; ++failing) {
+        virtual_disk disk;
+        disk.put("/a.kv", state_file({1, 2, 3}));
+        disk.fail_at_step(
+            failing, boost::system::errc::make_error_code(boost::system::errc::io_error));
+        const auto reading = read_state_file_start(disk, "/a.kv");
+        CHECK_FALSE(reading.start);
+        CHECK_FALSE(reading.problem.empty());
+    }
+}
+
+TEST_CASE("the start of a state file tells what its head would, in one short reading") {
+    const words media{1, 2, 8, 0x64636261, 0x68676665};
+    const auto mark = words::value_type{0xffffffff};
+    const std::string files[]{
+        state_file({1, 2, 3}, 5'000'000), state_file({}), state_file({}, 1, 9),
+        state_head({7, 8, 9}, 2) + "body", state_head({7, 8}, 2) + "b", state_head({7}, 2) + "b",
+        state_head({}, 2) + "body", state_head(packed_words({5, 6, -1, -1, 7}, media)) + "body",
+        // What is no head, in ways that its start shows.
+        "", "qsgg", "GGUF0000000000000000000", state_head({7, 8, 9}),
+        state_file({1, 2, 3}).substr(0, 25), state_head({mark}) + "body",
+        state_head({mark, 1, 0}) + "body", state_head({mark, 2, 0, 0}) + "body",
+        state_head({mark, 1, 3, 7, 8, 0}) + "body",
+        state_head({mark, 1, 0xffffffff, 7, 8, 0}) + "body"};
+    for (const auto& content : files) {
+        CAPTURE(content.size());
+        virtual_disk disk;
+        disk.put("/a.kv", content);
+        const auto head = read_state_file_head(disk, "/a.kv");
+        const auto start = read_state_file_start(disk, "/a.kv");
+        CHECK(start.problem == head.problem);
+        REQUIRE(start.start.has_value() == head.head.has_value());
+        if (head.head) {
+            CHECK(start.start->version == head.head->version);
+            CHECK(start.start->tokens == head.head->tokens.size());
+        }
+    }
+    // The tokens themselves are no part of it.
+    virtual_disk disk;
+    disk.put("/a.kv", state_head(packed_words({1, -16, 3})) + "body");
+    const auto start = read_state_file_start(disk, "/a.kv");
+    REQUIRE(start.start);
+    CHECK(start.start->tokens == 3);
+    disk.put_link("/link.kv");
+    CHECK(read_state_file_start(disk, "/link.kv").problem.find("cannot be read") == 3);
 }
 
 TEST_CASE("a conversation continues another when its tokens begin with the other's") {

@@ -188,6 +188,19 @@ TEST_CASE("a snapshot that is not whole is left out with one log line") {
     CHECK(lines.lines_with(reason) == 1);
 }
 
+TEST_CASE("a damaged token list keeps a snapshot from being made durable") {
+    captured_log lines;
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    const auto old = publish(disk, *directory, token_run(1, 5)).published->manifest.id;
+    const auto id = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
+    auto damaged = token_run(1, 9);
+    damaged[7] = -16;
+    disk.put(store_path / (id + ".kv"), state_file(damaged));
+    CHECK(directory->make_durable(id) == errc::no_such_file_or_directory);
+    CHECK(contains(ids_on_disk(disk), old));
+}
+
 TEST_CASE("a later version's snapshot is left alone, not removed") {
     virtual_disk disk;
     disk.put(some_state, state_file(token_run(1, 5)));

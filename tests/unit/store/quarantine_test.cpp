@@ -181,6 +181,22 @@ TEST_CASE("damage that a listing finds leads to quarantine, a disk that fails do
     }
 }
 
+TEST_CASE("a damaged token list, which no listing reads, is found before a restore") {
+    captured_log lines;
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    const auto old = publish(disk, *directory, token_run(1, 9)).published->manifest.id;
+    REQUIRE_FALSE(directory->make_durable(old));
+    // Nobody has hashed it, so only its head can tell.
+    const auto newer = publish(disk, *directory, token_run(1, 20)).published->manifest.id;
+    auto damaged = token_run(1, 20);
+    damaged[12] = -16;
+    disk.put(store_path / (newer + ".kv"), state_file(damaged));
+    CHECK(ids_of(directory->snapshots()) == std::vector<std::string>{newer});
+    CHECK(directory->check(newer) == soundness::quarantined);
+    CHECK(ids_of(directory->snapshots()) == std::vector<std::string>{old});
+}
+
 TEST_CASE("what a snapshot in quarantine would have superseded is offered again, and stays") {
     captured_log lines;
     virtual_disk disk;
