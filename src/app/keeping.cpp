@@ -23,8 +23,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto lock_pause = 50ms;
-constexpr int spare_seconds = 2;      // between our stop budget and the parent's patience
-constexpr auto live_save_limit = 60s; // requests wait for it
+constexpr int spare_seconds = 2; // between our stop budget and the parent's patience
 constexpr auto short_patience = 200ms;
 
 /// What the model's folder is named after: its whole path, however the user wrote it, or the name
@@ -252,8 +251,9 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
         how.triggers.idle = options_.idle_save == 0ms ? early : std::min(options_.idle_save, early);
     }
     how.may_write = [this] { return may_write(); };
-    const auto save = [this, client](keeper::slot_state slot, const char* reason) {
-        return save_live(client, slot, reason);
+    const auto save = [this,
+                       client](keeper::slot_state slot, const char* reason, milliseconds limit) {
+        return save_live(client, slot, reason, limit);
     };
     const auto restore_all = [this, client] { return restore_after_sleep(client); };
     live_ = std::make_unique<live_saving>(context_, client, std::move(how), save, restore_all);
@@ -285,14 +285,17 @@ void keeping::after_request() {
 }
 
 asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
-    std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason) {
+    std::shared_ptr<llama::client> client,
+    keeper::slot_state slot,
+    const char* reason,
+    milliseconds limit) {
     if (!facts_) {
         co_return std::nullopt; // the child has just died
     }
     slot_saver saver(
         *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens, speed_);
     const keeper::slot_to_save what{slot.id, slot.tokens};
-    auto report = co_await saver.save_one(what, reason, clock::now() + live_save_limit);
+    auto report = co_await saver.save_one(what, reason, clock::now() + limit);
     if (report.saved_ids.empty()) {
         co_return std::nullopt;
     }

@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::chrono::milliseconds call_limit = 2s;
 constexpr std::chrono::milliseconds wake_limit = 10min; // it loads its model again
-constexpr auto sleep_slack = 1s;                        // it measures from a moment of its own
+constexpr std::chrono::milliseconds save_limit = 60s;   // requests wait for it
+constexpr std::chrono::milliseconds save_limit_in_traffic = 5s;
+constexpr auto sleep_slack = 1s; // it measures from a moment of its own
 
 } // namespace
 
@@ -79,9 +81,10 @@ const keeper::slot_table& live_saving::slots() const noexcept {
 
 asio::awaitable<void> live_saving::before_request(std::string body_start) {
     const auto me = state_;
+    bool looked = false;
     for (;;) {
         // What the last request left in its slot has to be known before the next one takes it.
-        while (me->saving || (me->observing && me->traffic.in_flight == 0)) {
+        while (me->saving || (me->observing && (looked || me->traffic.in_flight == 0))) {
             co_await me->wait();
         }
         if (me->stopped) {
@@ -94,6 +97,10 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
         }
         if (!is_handover(*me, body_start)) {
             break;
+        }
+        if (me->traffic.in_flight != 0 && !std::exchange(looked, true)) {
+            begin_observe(me); // those in flight may have taken what was idle
+            continue;
         }
         begin_save(me, me->slots.unsaved(me->how.triggers.min_tokens), "handover");
     }
@@ -128,7 +135,7 @@ asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
 }
 
 bool live_saving::is_handover(const state& me, const std::string& body_start) {
-    if (me.traffic.in_flight != 0 || me.slots.unsaved(me.how.triggers.min_tokens).empty()) {
+    if (me.slots.unsaved(me.how.triggers.min_tokens).empty()) {
         return false;
     }
     const bool threatens = me.how.slots_empty_each_other || !me.slots.has_empty_slot();
@@ -139,9 +146,12 @@ void live_saving::after_request() {
     const auto me = state_;
     --me->traffic.in_flight;
     me->traffic.quiet_since = clock::now();
-    if (me->stopped) {
-        return;
+    if (!me->stopped) {
+        begin_observe(me);
     }
+}
+
+void live_saving::begin_observe(const std::shared_ptr<state>& me) {
     me->observe_again = true;
     if (!std::exchange(me->observing, true)) {
         asio::co_spawn(me->context, observe(me), asio::detached);
@@ -196,9 +206,11 @@ asio::awaitable<void> live_saving::save(
         if (me->stopped) {
             break;
         }
+        // A slot that a request in flight takes meanwhile is saved when that has ended: too late.
+        const auto limit = me->traffic.in_flight == 0 ? save_limit : save_limit_in_traffic;
         std::optional<std::uint64_t> tokens;
         try {
-            tokens = co_await me->save(slot, reason);
+            tokens = co_await me->save(slot, reason, limit);
         } catch (const std::exception& failure) { // out of memory, say
             log::error("slot {} was not saved: {}", slot.id, failure.what());
         }

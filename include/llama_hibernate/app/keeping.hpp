@@ -112,8 +112,11 @@ private:
     boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     bool may_write();
-    boost::asio::awaitable<std::optional<std::uint64_t>>
-    save_live(std::shared_ptr<llama::client> client, keeper::slot_state slot, const char* reason);
+    boost::asio::awaitable<std::optional<std::uint64_t>> save_live(
+        std::shared_ptr<llama::client> client,
+        keeper::slot_state slot,
+        const char* reason,
+        std::chrono::milliseconds limit);
 
     // On either disk thread.
     void note_restored(const std::vector<std::string>& ids);

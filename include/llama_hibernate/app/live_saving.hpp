@@ -37,9 +37,10 @@ public:
         /// Whether saves that can wait may be made; null: always.
         std::function<bool()> may_write;
     };
-    /// Saves one slot for a reason; tells the tokens that are on disk now, or nothing if it failed.
+    /// Saves one slot for a reason, within so much time; tells the tokens that are on disk now, or
+    /// nothing if it failed.
     using save_slot = std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(
-        keeper::slot_state slot, const char* reason)>;
+        keeper::slot_state slot, const char* reason, std::chrono::milliseconds limit)>;
 
     /// Restores into a child that slept.
     using restore_all = std::function<boost::asio::awaitable<void>()>;
@@ -70,6 +71,7 @@ private:
     struct state;
     static boost::asio::awaitable<void> revive(std::shared_ptr<state> me);
     static bool may_have_slept(const state& me);
+    static void begin_observe(const std::shared_ptr<state>& me);
     static boost::asio::awaitable<void> observe(std::shared_ptr<state> me);
     static boost::asio::awaitable<void>
     save(std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason);

@@ -204,6 +204,19 @@ class Handover(LiveCase):
             self.complete(daemon, text)
         self.assertIn("save", self.order()[-4:], "no slot was free for the last one")
 
+    def test_also_while_another_conversation_is_being_answered(self):
+        daemon = self.serve(FAKE_TOKEN_MS=50)
+        long_answer = threading.Thread(target=self.complete, args=(daemon, OTHER, 60))
+        long_answer.start()
+        harness.wait_until(lambda: self.requests("POST", "/v1/chat"), 5, "it is being answered")
+        self.complete(daemon, LONG, 1)
+        self.complete(daemon, THIRD, 1)  # which empties the slot of the one before
+        self.assertTrue(long_answer.is_alive())
+        self.assertEqual([m["tokens"] > 700 for m in self.manifests()], [True])
+        long_answer.join(10)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 3)
+
     def test_a_client_that_leaves_while_it_waits_harms_nothing(self):
         daemon = self.serve(FAKE_SAVE_MS=1500)
         self.complete(daemon)
