@@ -244,6 +244,7 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
     live_saving::settings how;
     how.triggers.idle = options_.idle_save;
     how.triggers.min_tokens = options_.min_tokens;
+    how.slots = static_cast<std::size_t>(std::max(facts_->total_slots, 1));
     how.slots_empty_each_other = args_.empties_idle_slots();
     how.sleep_after = args_.sleep_after;
     if (args_.sleep_after) { // half of it is left for the save

@@ -84,8 +84,10 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
     bool looked = false;
     for (;;) {
         // What the last request left in its slot has to be known before the next one takes it.
-        while (me->saving || (me->observing && (looked || me->traffic.in_flight == 0))) {
+        const bool full = me->traffic.in_flight >= me->how.slots && !me->stopped;
+        if (me->saving || me->observing || full) {
             co_await me->wait();
+            continue;
         }
         if (me->stopped) {
             break;

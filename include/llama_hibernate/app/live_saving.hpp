@@ -30,6 +30,9 @@ public:
 
     struct settings {
         keeper::trigger_settings triggers;
+        /// Requests beyond these wait here: one that waits in llama-server takes a slot as soon as
+        /// another one's answer ends, and what was in it is not saved.
+        std::size_t slots = 1;
         /// A task on one slot empties the others (llama-server's default).
         bool slots_empty_each_other = true;
         /// After so much idleness the child sleeps and forgets (--sleep-idle-seconds).

@@ -217,6 +217,17 @@ class Handover(LiveCase):
         self.stop(daemon)
         self.assertEqual(len(self.snapshot_tokens()), 3)
 
+    def test_more_clients_than_slots_lose_nothing(self):
+        daemon = self.serve("-np", 2, FAKE_TOKEN_MS=10)
+        texts = [f"Client {number}. " + LONG for number in range(5)]
+        clients = [threading.Thread(target=self.complete, args=(daemon, text)) for text in texts]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join(20)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 5)
+
     def test_a_client_that_leaves_while_it_waits_harms_nothing(self):
         daemon = self.serve(FAKE_SAVE_MS=1500)
         self.complete(daemon)
