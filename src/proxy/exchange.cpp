@@ -12,12 +12,12 @@
 
 #include "error_into.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "tunnel.hpp"
 
 namespace hibernate::proxy {
 
 namespace asio = boost::asio;
 using asio::experimental::awaitable_operators::operator||;
-using asio::experimental::awaitable_operators::operator&&;
 using boost::system::error_code;
 
 namespace {
@@ -111,7 +111,7 @@ asio::awaitable<exchange::next> exchange::run() {
     if (!cut_ && relayed.index() == 0) {
         const auto end = std::get<0>(relayed);
         if (end == response_end::switched) {
-            co_await tunnel();
+            co_await tunnel(client_, upstream_, from_upstream_);
         }
         co_return conclude(end);
     }
@@ -346,59 +346,6 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             co_return unframed&& error == asio::error::eof ? response_end::complete : broken;
         }
     }
-}
-
-asio::awaitable<void> exchange::tunnel() {
-    auto up = tunnel_up();
-    auto down = tunnel_down();
-    co_await (std::move(up) && std::move(down));
-}
-
-// Either side may end its direction alone; an error in one ends both.
-asio::awaitable<void> exchange::tunnel_up() {
-    error_code error;
-    for (;;) {
-        const auto piece = client_.buffer.cdata();
-        co_await asio::async_write(upstream_, piece, error_into(error));
-        client_.buffer.consume(piece.size());
-        if (error || client_.half_closed) {
-            break;
-        }
-        co_await client_.read_more(error);
-        if (error) {
-            client_.half_closed = true;
-            break;
-        }
-    }
-    error_code ignored;
-    if (client_.half_closed && (!error || error == asio::error::eof)) {
-        upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
-    } else {
-        upstream_.close(ignored);
-        client_.stream.close();
-    }
-}
-
-asio::awaitable<void> exchange::tunnel_down() {
-    error_code error;
-    while (!error) {
-        const auto bytes = bytes_of(from_upstream_);
-        const std::array<asio::const_buffer, 2> pieces{
-            asio::buffer(bytes.data(), bytes.size()), asio::const_buffer()};
-        co_await client_.stream.write(pieces, error);
-        from_upstream_.consume(bytes.size());
-        if (!error) {
-            const auto into = from_upstream_.prepare(from_upstream_.max_size());
-            const auto size = co_await upstream_.async_read_some(into, error_into(error));
-            from_upstream_.commit(size);
-        }
-    }
-    if (error == asio::error::eof && client_.stream.send_fin()) {
-        co_return;
-    }
-    error_code ignored;
-    upstream_.close(ignored);
-    client_.stream.close();
 }
 
 } // namespace hibernate::proxy

@@ -11,9 +11,6 @@
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include "llama_hibernate/proxy/answer.hpp"
@@ -71,16 +68,10 @@ private:
     boost::asio::awaitable<std::optional<response_head>> read_response();
     boost::asio::awaitable<response_end>
     relay_response_body(const response_head& response, std::string head, const delivery& plan);
-    boost::asio::awaitable<void> tunnel();
-    boost::asio::awaitable<void> tunnel_up();
-    boost::asio::awaitable<void> tunnel_down();
 
     next ended(outcome how, next then);
     next fail(unsigned status, const char* message, outcome how);
     next conclude(response_end end);
-
-    using upstream_socket = boost::asio::
-        basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
     shared_state& shared_;
     client_side& client_;
