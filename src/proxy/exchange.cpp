@@ -43,7 +43,7 @@ exchange::exchange(
     shared_state& shared, client_side& client, const request_head& request, request_view& view)
     : shared_(shared), client_(client), request_(request), view_(view),
       upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
-      request_body_(request.body) {
+      request_body_(request.body), observed_body_(framing{}) {
     from_upstream_.reserve(upstream_buffer_size);
 }
 
@@ -64,6 +64,7 @@ exchange::next exchange::ended(outcome how, next then) {
         if (shared_.hooks != nullptr) {
             shared_.hooks->after_response(view_, how);
         }
+        observer_.reset();
     }
     return then;
 }
@@ -262,6 +263,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
         auto head = head_for_client(*response, plan);
         if (!response->interim()) {
             response_keeps_ = plan.keep_alive;
+            ask_for_observer(*response, plan);
             const auto end = co_await relay_response_body(*response, std::move(head), plan);
             co_return end;
         }
@@ -303,6 +305,24 @@ asio::awaitable<std::optional<response_head>> exchange::read_response() {
     }
 }
 
+void exchange::ask_for_observer(const response_head& response, const delivery& plan) {
+    if (!owes_after_response_ || body_scanner(response.body).done()) {
+        return;
+    }
+    const response_view view{
+        response.status, [&](std::string_view name) { return first_field(response.fields, name); }};
+    observer_ = shared_.hooks->observe_response(view_, view);
+    const framing payload_alone{framing::kind::until_close, 0};
+    observed_body_ = body_scanner(plan.unchunk ? payload_alone : response.body);
+}
+
+/// Takes the bytes of the body as the client got them.
+void exchange::show_observer(std::string_view passed) {
+    if (observer_) {
+        observed_body_.scan(passed, [this](std::string_view payload) { observer_->see(payload); });
+    }
+}
+
 asio::awaitable<exchange::response_end> exchange::relay_response_body(
     const response_head& response, std::string head, const delivery& plan) {
     const bool unframed = response.body.how == framing::kind::until_close;
@@ -333,6 +353,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             if (error) {
                 co_return response_end::client_gone;
             }
+            show_observer(view_of(bytes.first(part.payload)));
             head.clear();
         }
         from_upstream_.consume(part.scanned);
