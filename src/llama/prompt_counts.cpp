@@ -122,15 +122,19 @@ void prompt_counts::close() {
 /// To behind the end of the string, or of the bytes.
 std::size_t prompt_counts::pass_string(std::string_view bytes, std::size_t at) {
     const auto begin = at;
-    while (at < bytes.size() && in_string_) {
+    bool escaped = escaped_;
+    bool ended = false;
+    while (at < bytes.size() && !ended) {
         const char byte = bytes[at];
-        in_string_ = escaped_ || byte != '"';
-        escaped_ = !escaped_ && byte == '\\';
+        ended = byte == '"' && !escaped;
+        escaped = byte == '\\' && !escaped;
         ++at;
     }
+    in_string_ = !ended;
+    escaped_ = escaped;
     if (in_key_) {
         const auto room = longest_key - key_.size();
-        key_.append(bytes.substr(begin, at - begin - (in_string_ ? 0 : 1)).substr(0, room));
+        key_.append(bytes.substr(begin, at - begin - (ended ? 1 : 0)).substr(0, room));
         in_key_ = in_string_;
     }
     return at;
