@@ -22,7 +22,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t upstream_buffer_size = 32 * 1024;
+constexpr std::size_t upstream_buffer_size = std::size_t{32} * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
