@@ -12,17 +12,17 @@
 
 #include "error_into.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "tunnel.hpp"
 
 namespace hibernate::proxy {
 
 namespace asio = boost::asio;
 using asio::experimental::awaitable_operators::operator||;
-using asio::experimental::awaitable_operators::operator&&;
 using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t upstream_buffer_size = 32 * 1024;
+constexpr std::size_t upstream_buffer_size = std::size_t{32} * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
@@ -43,7 +43,7 @@ exchange::exchange(
     shared_state& shared, client_side& client, const request_head& request, request_view& view)
     : shared_(shared), client_(client), request_(request), view_(view),
       upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
-      request_body_(request.body) {
+      request_body_(request.body), observed_body_(framing{}) {
     from_upstream_.reserve(upstream_buffer_size);
 }
 
@@ -64,6 +64,7 @@ exchange::next exchange::ended(outcome how, next then) {
         if (shared_.hooks != nullptr) {
             shared_.hooks->after_response(view_, how);
         }
+        observer_.reset();
     }
     return then;
 }
@@ -111,7 +112,7 @@ asio::awaitable<exchange::next> exchange::run() {
     if (!cut_ && relayed.index() == 0) {
         const auto end = std::get<0>(relayed);
         if (end == response_end::switched) {
-            co_await tunnel();
+            co_await tunnel(client_, upstream_, from_upstream_);
         }
         co_return conclude(end);
     }
@@ -262,6 +263,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
         auto head = head_for_client(*response, plan);
         if (!response->interim()) {
             response_keeps_ = plan.keep_alive;
+            ask_for_observer(*response, plan);
             const auto end = co_await relay_response_body(*response, std::move(head), plan);
             co_return end;
         }
@@ -303,6 +305,24 @@ asio::awaitable<std::optional<response_head>> exchange::read_response() {
     }
 }
 
+void exchange::ask_for_observer(const response_head& response, const delivery& plan) {
+    if (!owes_after_response_ || body_scanner(response.body).done()) {
+        return;
+    }
+    const response_view view{
+        response.status, [&](std::string_view name) { return first_field(response.fields, name); }};
+    observer_ = shared_.hooks->observe_response(view_, view);
+    const framing payload_alone{framing::kind::until_close, 0};
+    observed_body_ = body_scanner(plan.unchunk ? payload_alone : response.body);
+}
+
+/// Takes the bytes of the body as the client got them.
+void exchange::show_observer(std::string_view passed) {
+    if (observer_) {
+        observed_body_.scan(passed, [this](std::string_view payload) { observer_->see(payload); });
+    }
+}
+
 asio::awaitable<exchange::response_end> exchange::relay_response_body(
     const response_head& response, std::string head, const delivery& plan) {
     const bool unframed = response.body.how == framing::kind::until_close;
@@ -333,6 +353,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             if (error) {
                 co_return response_end::client_gone;
             }
+            show_observer(view_of(bytes.first(part.payload)));
             head.clear();
         }
         from_upstream_.consume(part.scanned);
@@ -346,59 +367,6 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             co_return unframed&& error == asio::error::eof ? response_end::complete : broken;
         }
     }
-}
-
-asio::awaitable<void> exchange::tunnel() {
-    auto up = tunnel_up();
-    auto down = tunnel_down();
-    co_await (std::move(up) && std::move(down));
-}
-
-// Either side may end its direction alone; an error in one ends both.
-asio::awaitable<void> exchange::tunnel_up() {
-    error_code error;
-    for (;;) {
-        const auto piece = client_.buffer.cdata();
-        co_await asio::async_write(upstream_, piece, error_into(error));
-        client_.buffer.consume(piece.size());
-        if (error || client_.half_closed) {
-            break;
-        }
-        co_await client_.read_more(error);
-        if (error) {
-            client_.half_closed = true;
-            break;
-        }
-    }
-    error_code ignored;
-    if (client_.half_closed && (!error || error == asio::error::eof)) {
-        upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
-    } else {
-        upstream_.close(ignored);
-        client_.stream.close();
-    }
-}
-
-asio::awaitable<void> exchange::tunnel_down() {
-    error_code error;
-    while (!error) {
-        const auto bytes = bytes_of(from_upstream_);
-        const std::array<asio::const_buffer, 2> pieces{
-            asio::buffer(bytes.data(), bytes.size()), asio::const_buffer()};
-        co_await client_.stream.write(pieces, error);
-        from_upstream_.consume(bytes.size());
-        if (!error) {
-            const auto into = from_upstream_.prepare(from_upstream_.max_size());
-            const auto size = co_await upstream_.async_read_some(into, error_into(error));
-            from_upstream_.commit(size);
-        }
-    }
-    if (error == asio::error::eof && client_.stream.send_fin()) {
-        co_return;
-    }
-    error_code ignored;
-    upstream_.close(ignored);
-    client_.stream.close();
 }
 
 } // namespace hibernate::proxy

@@ -114,6 +114,10 @@ std::size_t chunk_scanner::scan(std::string_view bytes) {
     return walk(bytes, [](std::size_t, std::size_t) {});
 }
 
+std::size_t chunk_scanner::scan(std::string_view bytes, const payload_viewer& show) {
+    return walk(bytes, [&](std::size_t from, std::size_t size) { show(bytes.substr(from, size)); });
+}
+
 chunk_scanner::extracted chunk_scanner::extract(std::span<char> bytes) {
     std::size_t payload = 0;
     const auto keep = [&](std::size_t from, std::size_t size) {
@@ -139,6 +143,17 @@ std::size_t body_scanner::scan(std::string_view bytes) {
         break;
     }
     return bytes.size();
+}
+
+std::size_t body_scanner::scan(std::string_view bytes, const payload_viewer& show) {
+    if (how_ == framing::kind::chunked) {
+        return chunks_.scan(bytes, show);
+    }
+    const auto taken = scan(bytes);
+    if (taken > 0) {
+        show(bytes.substr(0, taken));
+    }
+    return taken;
 }
 
 chunk_scanner::extracted body_scanner::extract(std::span<char> bytes) {

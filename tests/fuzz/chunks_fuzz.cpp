@@ -48,7 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(whole == extract_in_pieces(bytes, piece));
 
     chunk_scanner scanner;
-    require(scanner.scan(bytes) == whole.scanned);
+    std::string shown;
+    const auto show = [&](std::string_view payload) { shown += payload; };
+    require(scanner.scan(bytes, show) == whole.scanned);
+    require(shown == whole.payload);
     require(scanner.done() == whole.done && scanner.malformed() == whole.malformed);
     require(!(whole.done && whole.malformed));
     return 0;

@@ -197,9 +197,35 @@ def request_lineage_seeds():
     }
 
 
+# --- answers to completion requests
+
+def receipt_seeds():
+    """Behind the number of bytes that arrive at once."""
+    timings = {"timings": {"cache_n": 3, "prompt_n": 4, "prompt_ms": 1.5}}
+    usage = {"usage": {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}}}
+    message = {"usage": {"cache_read_input_tokens": 3, "input_tokens": 4}}
+    response = {"usage": {"input_tokens": 7, "input_tokens_details": {"cached_tokens": 3}}}
+
+    def events(*each):
+        return "".join(f"event: x\ndata: {json.dumps(one)}\n\n" for one in each)
+
+    bodies = {
+        "chat": json.dumps({"choices": [{"message": {"content": "a\"\\"}}], **usage, **timings}),
+        "message": json.dumps(message), "response": json.dumps(response),
+        "two": json.dumps([timings, timings], indent=1),
+        "flat": json.dumps({"timings/cache_n": 3, "timings/prompt_n": 4}),
+        "text": json.dumps({"content": json.dumps(timings)}),
+        "chat-stream": events({"choices": []}, {**usage, **timings}) + "data: [DONE]\n\n",
+        "message-stream": ": ping\r\n\r\n" + events({"message": message}, {"usage": {"output_tokens": 1}}),
+        "response-stream": events({"response": {}}, {"response": response, **timings}),
+    }
+    return {label: bytes([7]) + body.encode() for label, body in bodies.items()}
+
+
 write("gguf", gguf_seeds())
 write("state_file", state_seeds())
 write("manifest", manifest_seeds())
 write("head", head_seeds())
 write("chunks", chunk_seeds())
 write("request_lineage", request_lineage_seeds())
+write("receipt", receipt_seeds())

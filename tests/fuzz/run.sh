@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 shift || true
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(gguf state_file manifest head chunks request_lineage)
+[ ${#names[@]} -gt 0 ] || names=(gguf state_file manifest head chunks request_lineage receipt)
 # Elsewhere if somebody wants it elsewhere.
 build=${FUZZ_BUILD:-build/fuzz}
 

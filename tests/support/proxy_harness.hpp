@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -174,6 +175,10 @@ public:
     std::function<std::optional<proxy::refusal>(const proxy::request_view&)> refusing;
     std::function<bool(const proxy::request_view&)> wanting;
     std::function<asio::awaitable<void>(const proxy::request_view&)> before;
+    std::function<void(proxy::outcome)> after;
+    std::function<std::unique_ptr<proxy::body_observer>(
+        const proxy::request_view&, const proxy::response_view&)>
+        observing;
     std::vector<std::string> forwarded;   ///< the path of each before_forward
     std::vector<std::string> body_starts; ///< and what it saw of the body
     std::vector<proxy::outcome> outcomes; ///< of each after_response
@@ -191,8 +196,15 @@ public:
             co_await before(request);
         }
     }
+    std::unique_ptr<proxy::body_observer> observe_response(
+        const proxy::request_view& request, const proxy::response_view& response) override {
+        return observing ? observing(request, response) : nullptr;
+    }
     void after_response(const proxy::request_view&, proxy::outcome how) override {
         outcomes.push_back(how);
+        if (after) {
+            after(how);
+        }
     }
 };
 

@@ -7,13 +7,12 @@
 // next to a completion's milliseconds at least. So there is no stale connection to fail on, and
 // nothing is ever sent again.
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include "llama_hibernate/proxy/answer.hpp"
@@ -71,16 +70,13 @@ private:
     boost::asio::awaitable<std::optional<response_head>> read_response();
     boost::asio::awaitable<response_end>
     relay_response_body(const response_head& response, std::string head, const delivery& plan);
-    boost::asio::awaitable<void> tunnel();
-    boost::asio::awaitable<void> tunnel_up();
-    boost::asio::awaitable<void> tunnel_down();
+
+    void ask_for_observer(const response_head& response, const delivery& plan);
+    void show_observer(std::string_view passed);
 
     next ended(outcome how, next then);
     next fail(unsigned status, const char* message, outcome how);
     next conclude(response_end end);
-
-    using upstream_socket = boost::asio::
-        basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
     shared_state& shared_;
     client_side& client_;
@@ -91,6 +87,8 @@ private:
     boost::beast::flat_buffer from_upstream_;
     body_scanner request_body_;
     std::string body_start_; ///< what view_ shows of the body, until before_forward completes
+    std::unique_ptr<body_observer> observer_; ///< of the response's body, until after_response
+    body_scanner observed_body_;              ///< finds the payload in what the client got
     answer local_answer_;
     bool owes_after_response_ = false; ///< before_forward was called, after_response not yet
     bool cut_ = false;

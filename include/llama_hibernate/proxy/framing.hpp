@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,9 @@ struct framing {
     std::uint64_t length = 0;
 };
 
+/// Is shown a stretch of payload where it lies.
+using payload_viewer = std::function<void(std::string_view)>;
+
 /// Follows the chunked coding byte by byte, but jumps over payloads, so that the cost is per chunk.
 /// Strict: CRLF line ends only, a size is 1 to 16 hex digits, and the bytes of one chunk line, and
 /// of all trailers, are bounded.
@@ -27,6 +31,8 @@ public:
     /// How many of these bytes belong to the body: all of them, unless it ends among them or is
     /// malformed (then those before the offending byte).
     std::size_t scan(std::string_view bytes);
+    /// Likewise, and shows the payload among them, in order; no stretch is empty.
+    std::size_t scan(std::string_view bytes, const payload_viewer& show);
 
     struct extracted {
         std::size_t scanned; ///< as scan() would tell
@@ -72,9 +78,10 @@ class body_scanner {
 public:
     explicit body_scanner(const framing& body) : how_(body.how), left_(body.length) {}
 
-    /// As chunk_scanner::scan.
+    /// As chunk_scanner::scan; payload is everything where the framing is not chunked.
     std::size_t scan(std::string_view bytes);
-    /// As chunk_scanner::extract; payload is everything where the framing is not chunked.
+    std::size_t scan(std::string_view bytes, const payload_viewer& show);
+    /// As chunk_scanner::extract.
     chunk_scanner::extracted extract(std::span<char> bytes);
 
     bool done() const noexcept;

@@ -2,6 +2,7 @@
 // What the proxy asks of its owner. The proxy itself knows nothing of slots, models or stores.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,24 @@ struct request_view {
     /// (server_settings::head_limit). Of a client that waits for "100 Continue", or has half-closed
     /// its connection, it is what has come, maybe nothing.
     std::string_view body_start;
+};
+
+/// The head of a final response. Valid during the call.
+struct response_view {
+    unsigned status = 0;
+    std::function<std::optional<std::string_view>(std::string_view name)> header; ///< first of it
+};
+
+/// Looks at one response body while it passes. It can neither change nor hold back what the client
+/// gets, but while it looks, nobody is served: a pass over the bytes is what it may take.
+class body_observer {
+public:
+    virtual ~body_observer() = default;
+
+    /// The next bytes of the body, without their chunked coding (but as Content-Encoding says),
+    /// after they were written to the client. What the client did not take is not seen. Must not
+    /// call the server.
+    virtual void see(std::string_view payload) noexcept = 0;
 };
 
 struct refusal {
@@ -58,6 +77,14 @@ public:
     /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when
     /// the client leaves meanwhile; one that throws costs the client a 500.
     virtual boost::asio::awaitable<void> before_forward(const request_view&) { co_return; }
+
+    /// Asked of every final response that has a body, before its head goes to the client: who looks
+    /// at the body. Null: nobody, at no cost. The observer is destroyed as soon as after_response
+    /// of the same request has returned, so that its owner may still ask it there.
+    virtual std::unique_ptr<body_observer>
+    observe_response(const request_view&, const response_view&) {
+        return nullptr;
+    }
 
     /// Called exactly once for every before_forward, whatever happened. For a `cut` it is called
     /// within cut_connections(), or the server's destructor.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -27,6 +28,9 @@ using steady_timer = boost::asio::basic_waitable_timer<
     std::chrono::steady_clock,
     boost::asio::wait_traits<std::chrono::steady_clock>,
     boost::asio::io_context::executor_type>;
+
+using upstream_socket =
+    boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
 class connection;
 

@@ -127,3 +127,37 @@ TEST_CASE("a body until the close takes all, and is never done by itself") {
     CHECK(part.payload == 3);
     CHECK_FALSE(body.done());
 }
+
+TEST_CASE("scanning shows the payload where it lies, however it arrives") {
+    const std::string bytes = std::string(chunked_body) + "GET / HTTP/1.1\r\n";
+    for (std::size_t split = 0; split <= bytes.size(); ++split) {
+        chunk_scanner scanner;
+        std::string payload;
+        std::size_t scanned = 0;
+        for (const auto piece :
+             {std::string_view(bytes).substr(0, split), std::string_view(bytes).substr(split)}) {
+            scanned += scanner.scan(piece, [&](std::string_view shown) {
+                CHECK_FALSE(shown.empty());
+                CHECK(shown.data() >= piece.data());
+                CHECK(shown.data() + shown.size() <= piece.data() + piece.size());
+                payload += shown;
+            });
+        }
+        INFO("split at " << split);
+        CHECK(scanner.done());
+        CHECK(scanned == chunked_body.size());
+        CHECK(payload == "Wikipedia0123456789");
+    }
+}
+
+TEST_CASE("of a body without chunks everything is payload, up to its end") {
+    std::string payload;
+    const auto show = [&](std::string_view shown) { payload.append(shown).append("|"); };
+    body_scanner sized({framing::kind::length, 5});
+    sized.scan("abc", show);
+    sized.scan("defg", show);
+    sized.scan("more", show);
+    body_scanner endless({framing::kind::until_close, 0});
+    endless.scan("xyz", show);
+    CHECK(payload == "abc|de|xyz|");
+}
