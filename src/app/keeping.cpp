@@ -165,10 +165,10 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
         log::warning("{}", skipped);
     }
     slot_restorer::preload first;
-    const bool through_cache = options_.restore == restore_extent::all &&
-                               args_.empties_idle_slots() && facts_->total_slots > 1;
-    if (through_cache) {
-        first = {keeper::plan_preload(plan, preload_bytes()), facts_->total_slots - 1};
+    const bool alone = facts_->total_slots == 1 && args_.ram_cache != 0;
+    if (options_.restore == restore_extent::all && (alone || args_.empties_idle_slots())) {
+        first.snapshots = keeper::plan_preload(plan, preload_bytes());
+        first.other_slot = alone ? std::nullopt : std::optional(facts_->total_slots - 1);
     }
     if (plan.spares.size() > first.snapshots.size()) {
         log::info(
@@ -294,14 +294,15 @@ asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
         co_return std::nullopt; // the child has just died
     }
     slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens, speed_);
+        *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
+        speed_);
     const keeper::slot_to_save what{slot.id, slot.tokens};
     auto report = co_await saver.save_one(what, reason, clock::now() + limit);
     if (report.saved_ids.empty()) {
         co_return std::nullopt;
     }
     const auto id = report.saved_ids.front();
-    in_use_.insert(id);
+    just_saved_ = {id};
     // Requests need not wait for the medium.
     background_.start([this, id] { make_durable(id); }, [] {});
     const auto note = [this, bytes = report.bytes] { account_->note(bytes, store::wall_now()); };
@@ -310,7 +311,7 @@ asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
 }
 
 bool keeping::may_write() {
-    if (options_.write_budget == 0) {
+    if (options_.write_budget == 0 || args_.sleep_after) { // what sleeps forgets
         return true;
     }
     const bool may = account_->written_today(store::wall_now()) < options_.write_budget;
@@ -327,6 +328,7 @@ void keeping::forget_child() {
     live_.reset();
     facts_.reset();
     in_use_.clear();
+    just_saved_.clear();
 }
 
 void keeping::tidy() {
@@ -358,11 +360,12 @@ asio::awaitable<void> keeping::save(
         co_return;
     }
     if (live_) {
-        co_await live_->stop();
+        co_await live_->stop(deadline);
     }
     const keeper::slot_table nothing_known;
     slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, in_use_, options_.min_tokens, speed_);
+        *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
+        speed_);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {

@@ -1,18 +1,22 @@
 #include "llama_hibernate/app/live_saving.hpp"
 
+#include <set>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/keeper/request_lineage.hpp"
 
 namespace hibernate::app {
 
 namespace asio = boost::asio;
+using asio::experimental::awaitable_operators::operator||;
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
@@ -22,6 +26,10 @@ constexpr std::chrono::milliseconds call_limit = 2s;
 constexpr std::chrono::milliseconds wake_limit = 10min; // it loads its model again
 constexpr std::chrono::milliseconds save_limit = 60s;   // requests wait for it
 constexpr std::chrono::milliseconds save_limit_in_traffic = 5s;
+constexpr std::chrono::milliseconds full_patience = 1s;
+constexpr std::chrono::milliseconds look_again_pause = 1200ms; // the child looks once a second
+constexpr unsigned most_looks_again = 6;
+constexpr auto stop_pause = 5ms;
 constexpr auto sleep_slack = 1s; // it measures from a moment of its own
 
 } // namespace
@@ -34,7 +42,7 @@ struct live_saving::state {
         save_slot saver,
         restore_all restorer)
         : context(io), client(std::move(to)), how(std::move(with)), save(std::move(saver)),
-          restore(std::move(restorer)), changed(io, clock::time_point::max()), due(io) {}
+          restore(std::move(restorer)), changed(io, clock::time_point::max()), due(io), look(io) {}
 
     asio::io_context& context;
     std::shared_ptr<llama::client> client;
@@ -43,7 +51,8 @@ struct live_saving::state {
     restore_all restore;
     keeper::slot_table slots;
     keeper::traffic traffic;
-    std::string last_start; ///< of the body of the request that last ran
+    std::string last_start;           ///< of the body of the request that last ran
+    clock::time_point last_admission; ///< of a request to the child
     bool stopped = false;
     bool saving = false;
     bool observing = false;
@@ -51,6 +60,15 @@ struct live_saving::state {
     /// Never expires; cancelled when a save or a look at the slots ends.
     asio::steady_timer changed;
     asio::steady_timer due; ///< of the next save, as far as it is known
+
+    asio::steady_timer look;  ///< again, at what a client left behind
+    unsigned looks_again = 0; ///< since the last request ended
+
+    asio::awaitable<void> wait_for(clock::duration time) {
+        auto change = wait();
+        auto limit = pause(std::chrono::ceil<std::chrono::milliseconds>(time));
+        co_await (std::move(change) || std::move(limit));
+    }
 
     asio::awaitable<void> wait() {
         boost::system::error_code ignored;
@@ -67,11 +85,14 @@ live_saving::live_saving(
     : state_(std::make_shared<state>(
           context, std::move(client), std::move(how), std::move(save), std::move(restore))) {
     state_->traffic.quiet_since = clock::now();
+    state_->observing = true;
+    asio::co_spawn(state_->context, begin(state_), asio::detached);
 }
 
 live_saving::~live_saving() {
     state_->stopped = true;
     state_->due.cancel();
+    state_->look.cancel();
     state_->changed.cancel();
 }
 
@@ -81,32 +102,63 @@ const keeper::slot_table& live_saving::slots() const noexcept {
 
 asio::awaitable<void> live_saving::before_request(std::string body_start) {
     const auto me = state_;
+    bool looked_for_room = false;
     bool looked = false;
+    std::set<std::pair<int, std::int64_t>> tried; ///< slots and the tasks that were last in them
     for (;;) {
         // What the last request left in its slot has to be known before the next one takes it.
-        const bool full = me->traffic.in_flight >= me->how.slots && !me->stopped;
-        if (me->saving || me->observing || full) {
+        if (me->saving || me->observing) {
             co_await me->wait();
             continue;
         }
         if (me->stopped) {
             break;
         }
+        if (me->traffic.in_flight >= me->how.slots) {
+            // Of those in flight the child may not have got all yet: slow uploads. Then a slot is
+            // idle, and stays so for longer than a request takes to get there.
+            const auto since = clock::now() - me->last_admission;
+            if (since < full_patience) {
+                looked_for_room = false;
+                co_await me->wait_for(full_patience - since);
+                continue;
+            }
+            if (!std::exchange(looked_for_room, true)) {
+                begin_observe(me);
+                continue;
+            }
+            looked_for_room = false;
+            if (!me->slots.any_idle()) {
+                co_await me->wait();
+                continue;
+            }
+        }
         if (may_have_slept(*me)) {
             me->saving = true;
             asio::co_spawn(me->context, revive(me), asio::detached);
             continue;
         }
-        if (!is_handover(*me, body_start)) {
-            break;
-        }
-        if (me->traffic.in_flight != 0 && !std::exchange(looked, true)) {
-            begin_observe(me); // those in flight may have taken what was idle
+        auto threatened = threatened_by(*me, body_start);
+        std::erase_if(threatened, [&](const keeper::slot_state& slot) {
+            return tried.contains({slot.id, slot.task});
+        });
+        // Requests in flight may have taken what was idle, and what a client left behind has ended.
+        const bool left_behind = me->traffic.in_flight == 0 && me->slots.any_processing();
+        const bool uncertain = me->traffic.in_flight != 0 && !threatened.empty();
+        if ((left_behind || uncertain) && !std::exchange(looked, true)) {
+            begin_observe(me);
             continue;
         }
-        begin_save(me, me->slots.unsaved(me->how.triggers.min_tokens), "handover");
+        if (threatened.empty()) {
+            break;
+        }
+        for (const auto& slot : threatened) {
+            tried.emplace(slot.id, slot.task);
+        }
+        begin_save(me, std::move(threatened), "handover");
     }
     ++me->traffic.in_flight;
+    me->last_admission = clock::now();
     me->last_start = std::move(body_start);
 }
 
@@ -124,8 +176,11 @@ asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
             const auto limit = props->is_sleeping ? wake_limit : call_limit;
             const auto seen = co_await me->client->slots(clock::now() + limit);
             if (seen && (props->is_sleeping || me->slots.was_forgotten(*seen))) {
-                me->slots = {};
                 co_await me->restore();
+                const auto restored = co_await me->client->slots(clock::now() + call_limit);
+                if (restored) {
+                    me->slots.begin_with(*restored, clock::now());
+                }
             }
         }
     } catch (const std::exception& failure) { // out of memory, say
@@ -136,18 +191,26 @@ asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
     me->changed.cancel();
 }
 
-bool live_saving::is_handover(const state& me, const std::string& body_start) {
-    if (me.slots.unsaved(me.how.triggers.min_tokens).empty()) {
-        return false;
+/// The unsaved slots that the request may empty. One that goes on with the latest conversation
+/// takes that one's slot; which slot any other takes is llama-server's choice: a similar one,
+/// though another is empty.
+std::vector<keeper::slot_state>
+live_saving::threatened_by(const state& me, const std::string& body_start) {
+    auto slots = me.slots.unsaved(me.how.triggers.min_tokens, keeper::slot_table::failures::with);
+    if (!slots.empty() && keeper::continues_request(me.last_start, body_start)) {
+        const int own = me.slots.latest_slot();
+        std::erase_if(slots, [&](const keeper::slot_state& slot) {
+            return slot.id == own || !me.how.slots_empty_each_other;
+        });
     }
-    const bool threatens = me.how.slots_empty_each_other || !me.slots.has_empty_slot();
-    return threatens && !keeper::continues_request(me.last_start, body_start);
+    return slots;
 }
 
 void live_saving::after_request() {
     const auto me = state_;
     --me->traffic.in_flight;
     me->traffic.quiet_since = clock::now();
+    me->looks_again = 0;
     if (!me->stopped) {
         begin_observe(me);
     }
@@ -171,7 +234,35 @@ asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
     }
     me->observing = false;
     me->changed.cancel();
+    look_again_later(me);
     consider(me);
+}
+
+/// A request whose client left is given up by the child some moments later, which nobody tells us.
+void live_saving::look_again_later(const std::shared_ptr<state>& me) {
+    const bool left_behind = me->traffic.in_flight == 0 && me->slots.any_processing();
+    if (!left_behind || me->stopped || me->looks_again == most_looks_again) {
+        return;
+    }
+    ++me->looks_again;
+    me->look.expires_after(look_again_pause * me->looks_again);
+    me->look.async_wait([me](const boost::system::error_code& cancelled) {
+        if (!cancelled && !me->stopped && me->traffic.in_flight == 0) {
+            begin_observe(me);
+        }
+    });
+}
+
+asio::awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
+    const auto seen = co_await me->client->slots(clock::now() + call_limit);
+    if (seen) {
+        me->slots.begin_with(*seen, clock::now());
+    }
+    me->observing = false;
+    me->changed.cancel();
+    if (me->observe_again) {
+        begin_observe(me);
+    }
 }
 
 void live_saving::consider(const std::shared_ptr<state>& me) {
@@ -216,20 +307,24 @@ asio::awaitable<void> live_saving::save(
         } catch (const std::exception& failure) { // out of memory, say
             log::error("slot {} was not saved: {}", slot.id, failure.what());
         }
-        // One that failed is not tried again before it changes.
-        me->slots.saved(slot.id, tokens.value_or(0), slot.task);
+        if (tokens) {
+            me->slots.saved(slot.id, *tokens, slot.task);
+        } else {
+            me->slots.failed(slot.id, slot.task);
+        }
     }
     me->saving = false;
     me->changed.cancel();
     consider(me);
 }
 
-asio::awaitable<void> live_saving::stop() {
+asio::awaitable<void> live_saving::stop(time_point deadline) {
     const auto me = state_;
     me->stopped = true;
     me->due.cancel();
-    while (me->saving || me->observing) {
-        co_await me->wait();
+    me->look.cancel();
+    while ((me->saving || me->observing) && clock::now() < deadline) {
+        co_await pause(stop_pause);
     }
 }
 

@@ -86,7 +86,7 @@ asio::awaitable<void> slot_restorer::fill_cache(preload what, time_point deadlin
         if (outcome != step_outcome::restored) {
             continue;
         }
-        const auto pushed = co_await client_.push_others_out(what.last_slot, deadline);
+        const auto pushed = co_await client_.push_into_cache(what.other_slot, deadline);
         if (!pushed) {
             log::warning(
                 "snapshot {} did not get into the RAM cache: {}", step.snapshot.manifest.id,

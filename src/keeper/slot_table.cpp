@@ -23,12 +23,27 @@ void slot_table::observe(const std::vector<llama::slot>& slots, time_point now) 
             slot.task = seen.task;
             slot.changed_at = slot.changed ? slot.changed_at : now;
             slot.changed = true;
+            slot.failed = false;
         }
         if (slot.tokens == 0 && !slot.processing) {
             slot.changed = false;
             slot.saved_tokens = 0;
         }
     }
+}
+
+void slot_table::begin_with(const std::vector<llama::slot>& slots, time_point now) {
+    slots_.clear();
+    observe(slots, now);
+    for (auto& [id, slot] : slots_) {
+        slot.changed = false;
+        slot.saved_tokens = slot.tokens;
+    }
+}
+
+void slot_table::failed(int id, std::int64_t task) {
+    auto& slot = slots_[id];
+    slot.failed = slot.task == task;
 }
 
 void slot_table::saved(int id, std::uint64_t tokens, std::int64_t task) {
@@ -38,10 +53,11 @@ void slot_table::saved(int id, std::uint64_t tokens, std::int64_t task) {
     slot.changed = slot.task != task;
 }
 
-std::vector<slot_state> slot_table::unsaved(std::uint64_t min_tokens) const {
+std::vector<slot_state> slot_table::unsaved(std::uint64_t min_tokens, failures which) const {
     std::vector<slot_state> found;
     for (const auto& [id, slot] : slots_) {
-        if (slot.changed && !slot.processing && slot.tokens >= min_tokens) {
+        const bool wanted = !slot.failed || which == failures::with;
+        if (slot.changed && wanted && !slot.processing && slot.tokens >= min_tokens) {
             found.push_back(slot);
         }
     }
@@ -64,10 +80,22 @@ bool slot_table::was_forgotten(const std::vector<llama::slot>& slots) const {
     });
 }
 
-bool slot_table::has_empty_slot() const {
-    return std::any_of(slots_.begin(), slots_.end(), [](const auto& one) {
-        return one.second.tokens == 0 && !one.second.processing;
-    });
+bool slot_table::any_processing() const {
+    return std::any_of(
+        slots_.begin(), slots_.end(), [](const auto& one) { return one.second.processing; });
+}
+
+bool slot_table::any_idle() const {
+    return std::any_of(
+        slots_.begin(), slots_.end(), [](const auto& one) { return !one.second.processing; });
+}
+
+int slot_table::latest_slot() const {
+    const auto latest =
+        std::max_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
+            return a.second.task < b.second.task;
+        });
+    return latest == slots_.end() || latest->second.task < 0 ? -1 : latest->first;
 }
 
 } // namespace hibernate::keeper

@@ -162,8 +162,10 @@ asio::awaitable<call_result<nothing>> client::generate_token(int slot, time_poin
     co_return read_with(read_generated, reply);
 }
 
-asio::awaitable<call_result<nothing>> client::push_others_out(int slot, time_point deadline) {
-    auto body = fmt::format(R"({{"prompt":[40],"n_predict":0,"id_slot":{}}})", slot);
+asio::awaitable<call_result<nothing>>
+client::push_into_cache(std::optional<int> slot, time_point deadline) {
+    const auto pinned = slot ? fmt::format(R"(,"id_slot":{})", *slot) : std::string();
+    auto body = fmt::format(R"({{"prompt":[40],"n_predict":0{}}})", pinned);
     const auto reply = co_await call("POST", "/completion", std::move(body), deadline);
     co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
 }

@@ -135,7 +135,10 @@ private:
     std::optional<child_facts> facts_;  ///< none until the child was understood
     file_versions versions_;            ///< from before the child loaded
     std::vector<std::string> restored_ids_;
-    std::set<std::string> in_use_;       ///< restored into the child that runs
+    std::set<std::string> in_use_; ///< restored into the child that runs
+    /// The last one that was saved while serving: room for the next is not made from it. All others
+    /// may go, the least recently used first; else a full store would keep its oldest for ever.
+    std::set<std::string> just_saved_;
     std::vector<std::string> saved_ids_; ///< not durable yet
     std::string offered_id_;             ///< given to the child last, before it serves
     std::atomic<bool> stopping_{false};

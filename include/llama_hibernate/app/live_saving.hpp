@@ -48,7 +48,7 @@ public:
     /// Restores into a child that slept.
     using restore_all = std::function<boost::asio::awaitable<void>()>;
 
-    /// Begins at once: a client without a task history is expected.
+    /// Begins at once, when all that is in the child's slots is on disk.
     live_saving(
         boost::asio::io_context& context,
         std::shared_ptr<llama::client> client,
@@ -64,8 +64,8 @@ public:
     boost::asio::awaitable<void> before_request(std::string body_start);
     void after_request();
 
-    /// No save begins any more; completes when none is under way.
-    boost::asio::awaitable<void> stop();
+    /// No save begins any more; completes when none is under way, or at the deadline.
+    boost::asio::awaitable<void> stop(time_point deadline);
 
     /// What is known of the slots, for the stop.
     const keeper::slot_table& slots() const noexcept;
@@ -74,6 +74,7 @@ private:
     struct state;
     static boost::asio::awaitable<void> revive(std::shared_ptr<state> me);
     static bool may_have_slept(const state& me);
+    static void look_again_later(const std::shared_ptr<state>& me);
     static void begin_observe(const std::shared_ptr<state>& me);
     static boost::asio::awaitable<void> observe(std::shared_ptr<state> me);
     static boost::asio::awaitable<void>
@@ -83,7 +84,9 @@ private:
         const std::shared_ptr<state>& me,
         std::vector<keeper::slot_state> slots,
         const char* reason);
-    static bool is_handover(const state& me, const std::string& body_start);
+    static std::vector<keeper::slot_state>
+    threatened_by(const state& me, const std::string& body_start);
+    static boost::asio::awaitable<void> begin(std::shared_ptr<state> me);
 
     std::shared_ptr<state> state_; ///< its coroutines may outlast this object
 };

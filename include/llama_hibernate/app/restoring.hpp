@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,8 @@ public:
     /// What goes through the first slot into the child's RAM cache before the slots are filled.
     struct preload {
         std::vector<store::snapshot> snapshots; ///< in this order
-        int last_slot = 0; ///< where the task runs that pushes them out of the first one
+        /// Where the task runs that pushes them out of the first one; none: there is no other.
+        std::optional<int> other_slot;
     };
 
     /// Completes when all steps are done, at the deadline, as soon as abandoned() says so, or when

@@ -69,9 +69,11 @@ public:
     /// Empties it.
     boost::asio::awaitable<call_result<nothing>> erase_slot(int slot, time_point deadline);
 
-    /// Gives the slot, which should hold nothing of value, a task that computes one token and
-    /// generates none. Where idle slots are emptied, what the others hold moves to the RAM cache.
-    boost::asio::awaitable<call_result<nothing>> push_others_out(int slot, time_point deadline);
+    /// A task that computes one token and generates none, on this slot, which should hold nothing
+    /// of value: where idle slots are emptied, what the others hold moves to the RAM cache. Without
+    /// a slot llama-server chooses: of a single one, what that holds moves there.
+    boost::asio::awaitable<call_result<nothing>>
+    push_into_cache(std::optional<int> slot, time_point deadline);
 
     /// Succeeds when the child computes one token in the slot, which should be empty and holds one
     /// token afterwards.

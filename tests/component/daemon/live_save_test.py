@@ -4,6 +4,7 @@
 import os
 import pathlib
 import signal
+import socket
 import sys
 import threading
 import time
@@ -195,14 +196,56 @@ class Handover(LiveCase):
         self.stop(daemon)
         self.assertEqual(len(self.snapshot_tokens()), 1)
 
-    def test_slots_of_their_own_are_left_alone_while_one_is_free(self):
+    def test_also_while_a_slot_is_free(self):
+        """llama-server takes a similar slot rather than an empty one."""
         daemon = self.serve("-np", 3)
-        for text in (LONG, OTHER):
+        for text in (LONG, LONG + "But not the same. " * 3, OTHER):
             self.complete(daemon, text)
-        self.assertEqual(self.order(), ["completion"] * 2)
-        for text in (THIRD, "Another one. " * 50):
-            self.complete(daemon, text)
-        self.assertIn("save", self.order()[-4:], "no slot was free for the last one")
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 3)
+
+    def test_a_client_that_left_has_its_conversation_saved(self):
+        daemon = self.serve(FAKE_TOKEN_MS=30)
+        try:
+            harness.post(daemon.port, "/v1/chat/completions", chat(LONG, 500), timeout=0.5)
+        except OSError:
+            pass
+        time.sleep(1.5)  # it is given up within a second
+        self.complete(daemon, OTHER, 1)
+        self.assertEqual([m["tokens"] > 700 for m in self.manifests()], [True])
+
+    def test_one_goes_on_and_another_is_unsaved(self):
+        daemon = self.serve(FAKE_TOKEN_MS=5)
+        both = [threading.Thread(target=self.complete, args=(daemon, text)) for text in (LONG, OTHER)]
+        for one in both:
+            one.start()
+            time.sleep(0.05)
+        for one in both:
+            one.join(10)
+        # OTHER was the last to be asked; it goes on, and empties the slot of LONG.
+        answer = harness.post(daemon.port, "/v1/chat/completions", turns(OTHER, "yes", "And?"))
+        self.assertEqual(answer.status, 200)
+        self.kill(daemon)
+        daemon = self.serve()
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+    def test_uploads_that_stall_keep_nobody_waiting(self):
+        daemon = self.serve("-np", 1)
+        stalled = socket.create_connection(("127.0.0.1", daemon.port))
+        self.addCleanup(stalled.close)
+        stalled.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                        b"application/json\r\nContent-Length: 1000000\r\n\r\n" + b" " * 70000)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        self.complete(daemon)
+        self.assertLess(time.monotonic() - begun, 4)
+
+    def test_a_save_that_failed_is_tried_again_before_it_is_displaced(self):
+        daemon = self.serve(idle="100ms", FAKE_FAIL_SAVE=1)
+        self.complete(daemon)
+        self.says(daemon, "slot 0 was not saved: ")
+        self.complete(daemon, OTHER)
+        self.assertIn("handover", [m["reason"] for m in self.manifests()])
 
     def test_also_while_another_conversation_is_being_answered(self):
         daemon = self.serve(FAKE_TOKEN_MS=50)
@@ -322,9 +365,33 @@ class Sleep(LiveCase):
         self.assertEqual(self.actions("restore"), [])
 
 
+class Budget(LiveCase):
+    def test_a_stop_does_not_wait_for_a_save_beyond_its_budget(self):
+        daemon = self.serve(idle="100ms", FAKE_SAVE_MS=20000,
+                            ours=["--hibernate-stop-budget", "3s"])
+        self.complete(daemon)
+        self.wait_for_action("save")
+        self.stop(daemon, within=3)
+
+    def test_a_full_store_takes_what_is_new(self):
+        texts = [f"Conversation number {n} goes like this. " * 16 for n in range(8)]
+        daemon = self.serve(ours=["--hibernate-max-disk", "200KiB"])
+        for text in texts:
+            self.complete(daemon, text)
+        self.stop(daemon)
+        self.assertNotIn("was not saved", daemon.output)
+        daemon = self.serve(ours=["--hibernate-max-disk", "200KiB"])
+        self.assertGreater(self.cached(daemon, texts[-1]), 500)
+        self.complete(daemon, LONG)
+        self.stop(daemon)
+        self.assertNotIn("was not saved", daemon.output)
+        daemon = self.serve(ours=["--hibernate-max-disk", "200KiB"])
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+
 class StopPlan(LiveCase):
     def test_what_cannot_be_saved_in_time_is_not_begun_and_a_budget_is_named(self):
-        daemon = self.serve("-np", 3, idle="1s", FAKE_SAVE_MS=2000,
+        daemon = self.serve("-np", 3, idle="1s", FAKE_SAVE_MS=2000, FAKE_TOKEN_MS=30,
                             ours=["--hibernate-stop-budget", "3200ms"])
         self.complete(daemon)
         self.saved(1, "idle")  # which tells how long a save takes

@@ -67,7 +67,7 @@ TEST_CASE("a slot that is working, small or empty is not to be saved") {
     CHECK(unsaved(table, 256) == std::vector<int>{2});
     table.observe({slot(0, 500, 7), slot(1, 20, 8), slot(2, 0, 9)}, start);
     CHECK(unsaved(table, 256) == std::vector<int>{0});
-    CHECK(table.has_empty_slot());
+    CHECK_FALSE(table.any_processing());
 }
 
 TEST_CASE("what gained the most comes first, and waits since its first change") {
@@ -77,15 +77,40 @@ TEST_CASE("what gained the most comes first, and waits since its first change") 
     table.observe({slot(0, 5000, 3), slot(1, 4100, 4)}, start + 5s);
     CHECK(unsaved(table) == std::vector<int>{1, 0});
     CHECK(table.unsaved(1)[0].changed_at == start);
-    CHECK_FALSE(table.has_empty_slot());
 }
 
-TEST_CASE("a save that failed is tried at the stop") {
+TEST_CASE("a save that failed is tried again when it is the last chance, or after a change") {
     slot_table table;
     table.observe({slot(0, 500, 7)}, start);
-    table.saved(0, 0, 7);
+    table.failed(0, 7);
     CHECK(unsaved(table).empty());
+    CHECK(table.unsaved(1, slot_table::failures::with).size() == 1);
     CHECK_FALSE(table.is_saved(slot(0, 500, 7)));
+    table.observe({slot(0, 510, 8)}, start);
+    CHECK(unsaved(table) == std::vector<int>{0});
+    table.failed(0, 7); // late news
+    CHECK(unsaved(table) == std::vector<int>{0});
+}
+
+TEST_CASE("what was restored is on disk, whatever task pushed it about") {
+    slot_table table;
+    table.observe({slot(5, 900, 3)}, start);
+    table.begin_with({slot(0, 500, 4), slot(1, std::nullopt, -1)}, start);
+    CHECK(unsaved(table).empty());
+    CHECK(table.is_saved(slot(0, 500, 4)));
+    table.observe({slot(0, 520, 5), slot(1, std::nullopt, -1)}, start);
+    CHECK(unsaved(table) == std::vector<int>{0});
+}
+
+TEST_CASE("the latest slot is the one with the latest task") {
+    slot_table table;
+    CHECK(table.latest_slot() == -1);
+    table.observe({slot(0, std::nullopt, -1)}, start);
+    CHECK(table.latest_slot() == -1);
+    table.observe({slot(0, 10, 8), slot(1, 10, 12, true), slot(2, 10, 9)}, start);
+    CHECK(table.latest_slot() == 1);
+    CHECK(table.any_processing());
+    CHECK(table.any_idle());
 }
 
 TEST_CASE("a child that forgot its tasks has slept") {
