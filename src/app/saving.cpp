@@ -39,19 +39,31 @@ slot_saver::slot_saver(
 asio::awaitable<save_report>
 slot_saver::save_one(keeper::slot_to_save slot, const char* reason, time_point deadline) {
     const std::function<bool()> never = [] { return false; };
-    co_await save(slot, reason, deadline, never);
+    const bool ready = co_await prepare(deadline);
+    if (ready) {
+        co_await save(slot, reason, deadline, never);
+    }
     co_return std::move(report_);
+}
+
+/// False, and a log line, where there is no place for a save.
+asio::awaitable<bool> slot_saver::prepare(time_point deadline) {
+    const auto look = [&directory = directory_] { return directory.recreate_if_removed(); };
+    const auto problem = co_await disk_.run_until(deadline, look);
+    if (!problem || *problem) {
+        log::error(
+            "nothing is saved: {}: {}", directory_.path().string(),
+            problem ? problem->message() : too_slow);
+        co_return false;
+    }
+    co_return true;
 }
 
 asio::awaitable<save_report> slot_saver::run(
     const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned) {
     const auto start = clock::now();
-    const auto prepare = [&directory = directory_] { return directory.recreate_if_removed(); };
-    const auto problem = co_await disk_.run_until(deadline, prepare);
-    if (!problem || *problem) {
-        log::error(
-            "nothing is saved: {}: {}", directory_.path().string(),
-            problem ? problem->message() : too_slow);
+    const bool ready = co_await prepare(deadline);
+    if (!ready) {
         co_return std::move(report_);
     }
     const auto slots = co_await choose_slots(known, deadline);

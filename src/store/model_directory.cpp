@@ -198,6 +198,19 @@ error_code model_directory::recreate_if_removed() {
 }
 
 error_code model_directory::clear_leftovers() {
+    if (const auto failed = remove_leftovers()) {
+        return failed;
+    }
+    finish_publications();
+    return {};
+}
+
+error_code model_directory::remove_leftovers() {
+    // A command may be writing a manifest right now.
+    const auto lock = lock_for_edit(disk_, path_);
+    if (!lock) {
+        return lock.error();
+    }
     const auto names = names_in(disk_, path_);
     if (!names) {
         return names.error();
@@ -214,7 +227,6 @@ error_code model_directory::clear_leftovers() {
                 "removed {}, the leftover of a save that was cut off", (path_ / name).string());
         }
     }
-    finish_publications();
     return {};
 }
 

@@ -67,6 +67,10 @@ error_code remove_item(disk& disk, const fs::path& root, const stored_item& item
     if (!item.id.empty()) {
         return remove_snapshot(disk, directory, item.id);
     }
+    const auto lock = lock_for_edit(disk, directory); // it may be a manifest that is being written
+    if (!lock) {
+        return lock.error();
+    }
     for (const auto& name : item.file_names) {
         if (const auto failed = disk.remove(directory / name)) {
             return failed;

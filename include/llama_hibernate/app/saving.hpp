@@ -58,6 +58,7 @@ public:
     save_one(keeper::slot_to_save slot, const char* reason, time_point deadline);
 
 private:
+    boost::asio::awaitable<bool> prepare(time_point deadline);
     boost::asio::awaitable<std::vector<keeper::slot_to_save>>
     choose_slots(const keeper::slot_table& known, time_point deadline);
     boost::asio::awaitable<void> save(

@@ -141,6 +141,7 @@ private:
     model_directory(disk& disk, std::filesystem::path path, std::unique_ptr<file_lock> lock);
 
     error_code clear_leftovers();
+    error_code remove_leftovers();
     void finish_publications();
     void remove_superseded(const std::string& old, const std::string& by);
     void leave_out(const std::string& id, const std::string& problem);

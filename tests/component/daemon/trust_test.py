@@ -85,13 +85,13 @@ class Checksum(TrustCase):
     def test_the_next_best_takes_the_slot(self):
         newest = "The newest of them. " + LONG
         for text in (OTHER, LONG, newest):
-            daemon = self.ready("-np", 1)
+            daemon = self.ready("-np", 1, "--cache-ram", 0)
             self.complete(daemon, text)
             self.stop(daemon)
         by_age = sorted(self.manifests(), key=lambda m: m["created_ms"])
         self.damage(next(self.root.glob(f"*/{by_age[-1]['id']}.kv")))
         self.log.unlink()
-        daemon = self.ready("-np", 1)
+        daemon = self.ready("-np", 1, "--cache-ram", 0)
         self.assertEqual(len(self.actions("restore")), 1)
         self.assertGreater(self.cached(daemon, LONG), 100)
 
