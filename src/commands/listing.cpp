@@ -27,14 +27,6 @@ namespace {
 constexpr std::size_t columns = 7;
 using row = std::array<std::string, columns>;
 
-using successors = std::map<store::snapshot_key, std::string>;
-
-/// The one that it waits for, or nothing.
-std::string successor_of(const stored_item& item, const successors& known) {
-    const auto found = known.find({item.directory, item.id});
-    return found == known.end() || item.what != kind::snapshot ? std::string() : found->second;
-}
-
 std::size_t count_characters(std::string_view text) {
     std::size_t count = 0;
     for (; !text.empty(); ++count) {
@@ -198,6 +190,11 @@ std::string list_as_json(
         {"foreign", describe(amount_of(stored, kind::foreign))}};
     constexpr int indent = 2;
     return object.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string successor_of(const stored_item& item, const successors& known) {
+    const auto found = known.find({item.directory, item.id});
+    return found == known.end() || item.what != kind::snapshot ? std::string() : found->second;
 }
 
 std::string describe_state(const stored_item& item, const std::string& superseded_by) {

@@ -118,12 +118,10 @@ private:
     }
 
     int show(const std::vector<const stored_item*>& items) {
-        const auto successors = find_successors(stored_);
+        const auto known = find_successors(stored_);
         for (const auto* item : items) {
-            const auto successor = successors.find({item->directory, item->id});
             console_.out << describe_snapshot(
-                settings_.root, *item,
-                describe_state(*item, successor == successors.end() ? "" : successor->second),
+                settings_.root, *item, describe_state(*item, successor_of(*item, known)),
                 read_content(disk_, settings_.root, *item), store::wall_now());
         }
         return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "llama_hibernate/store/inventory.hpp"
@@ -22,6 +23,12 @@ std::string list_as_table(
 /// UTC, sizes bytes.
 std::string list_as_json(
     const store::inventory& stored, const std::filesystem::path& root, std::uint64_t max_disk);
+
+/// As store::find_successors() tells.
+using successors = std::map<store::snapshot_key, std::string>;
+
+/// The id of the snapshot that waits to supersede it; empty: none.
+std::string successor_of(const store::stored_item& item, const successors& known);
 
 /// "ready", "ready, pinned", "superseded", "quarantined: ...", "broken: ...": of what has an id.
 std::string describe_state(const store::stored_item& item, const std::string& superseded_by);

@@ -2,36 +2,12 @@
 #include "llama_hibernate/keeper/save_plan.hpp"
 
 #include "catch.hpp"
+#include "planned_snapshots.hpp"
 
 using namespace hibernate;
 using namespace hibernate::keeper;
+using namespace hibernate::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-const store::signature now_signature{{{"model", "abc"}, {"build", "b1"}}};
-
-store::snapshot snapshot(const std::string& id, std::uint64_t tokens, int saved_at, int slot = 0) {
-    store::snapshot result;
-    result.manifest.id = id;
-    result.manifest.signature = now_signature;
-    result.manifest.tokens = tokens;
-    result.manifest.bytes = tokens * 1024;
-    result.manifest.created = store::wall_time{} + std::chrono::milliseconds(saved_at);
-    result.manifest.slot = slot;
-    result.file_name = id + ".kv";
-    return result;
-}
-
-std::string steps_of(const restore_plan& plan) {
-    std::string text;
-    for (const auto& step : plan.steps) {
-        text += step.snapshot.manifest.id + "->" + std::to_string(step.slot) + " ";
-    }
-    return text;
-}
-
-} // namespace
 
 TEST_CASE("the most recently saved snapshots get the slots, the largest goes first") {
     const auto plan = plan_restore(

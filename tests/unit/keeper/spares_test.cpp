@@ -2,34 +2,11 @@
 
 #include "catch.hpp"
 #include "llama_hibernate/keeper/restore_plan.hpp"
+#include "planned_snapshots.hpp"
 
 using namespace hibernate;
 using namespace hibernate::keeper;
-
-namespace {
-
-const store::signature now_signature{{{"model", "abc"}, {"build", "b1"}}};
-
-store::snapshot snapshot(const std::string& id, std::uint64_t tokens, int saved_at, int slot = 0) {
-    store::snapshot result;
-    result.manifest.id = id;
-    result.manifest.signature = now_signature;
-    result.manifest.tokens = tokens;
-    result.manifest.bytes = tokens * 1024;
-    result.manifest.created = store::wall_time{} + std::chrono::milliseconds(saved_at);
-    result.manifest.slot = slot;
-    return result;
-}
-
-std::string steps_of(const restore_plan& plan) {
-    std::string text;
-    for (const auto& step : plan.steps) {
-        text += step.snapshot.manifest.id + "->" + std::to_string(step.slot) + " ";
-    }
-    return text;
-}
-
-} // namespace
+using namespace hibernate::test;
 
 TEST_CASE("the most recent snapshot without a slot takes the place of one that is unfit") {
     auto foreign = snapshot("foreign", 10, 8);
