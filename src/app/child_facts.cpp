@@ -31,18 +31,24 @@ void replace_names(
     }
 }
 
-std::optional<std::uint64_t>
-measure_state(disk& disk, const llama::server_args& args, const std::string& model_path) {
+void read_header(
+    disk& disk,
+    const llama::server_args& args,
+    const std::string& model_path,
+    file_identities& identities) {
     const auto gguf =
         llama::read_gguf(disk, llama::follow_links(llama::shards_of(model_path).front()));
     if (!gguf || !gguf->header) {
-        return std::nullopt;
+        return;
     }
     const auto option = [&args](const char* name) {
         const auto found = args.state_options.find(name);
         return found == args.state_options.end() ? std::string() : found->second;
     };
-    return llama::bytes_per_token(*gguf->header, option("cache-type-k"), option("cache-type-v"));
+    const auto& header = *gguf->header;
+    identities.bytes_per_token =
+        llama::bytes_per_token(header, option("cache-type-k"), option("cache-type-v"));
+    identities.memory = llama::context_memory_of(header);
 }
 
 } // namespace
@@ -93,7 +99,7 @@ file_identities identify_files(
         }
     }
     if (identities.problem.empty()) {
-        identities.bytes_per_token = measure_state(disk, args, props.model_path);
+        read_header(disk, args, props.model_path, identities);
     }
     return identities;
 }
@@ -106,6 +112,7 @@ child_facts describe_child(
     facts.total_slots = props.total_slots;
     facts.context_size = props.context_size;
     facts.bytes_per_token = identities.bytes_per_token;
+    facts.memory = identities.memory;
     facts.model_name = std::filesystem::path(props.model_path).filename().string();
     if (!props.model_path.empty()) {
         // The child has our working directory.

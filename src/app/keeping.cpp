@@ -1,11 +1,12 @@
 #include "llama_hibernate/app/keeping.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "llama_hibernate/app/advice.hpp"
 #include "llama_hibernate/app/child_learner.hpp"
 #include "llama_hibernate/app/read_ahead.hpp"
-#include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
@@ -154,6 +155,10 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     }
     const auto look = [this] { return directory_->snapshots(); };
     auto snapshots = co_await disk_thread_.run(look);
+    speed_.remember(snapshots);
+    if (keeper::are_never_reused(snapshots)) {
+        begin_look_for_reuse();
+    }
     if (abandoned()) {
         co_return nothing;
     }
@@ -182,6 +187,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     auto report = co_await restorer.run(std::move(first), std::move(plan), deadline);
     restored_ids_ = std::move(report.restored_ids);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
+    reuse_.begin_with(restored_ids_, report.tokens, kept_bytes());
     nothing.child = report.child;
     if (report.left_out != 0 && !abandoned()) {
         log::warning(
@@ -231,6 +237,30 @@ asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
     co_await disk_thread_.run(work);
 }
 
+/// How much state the child keeps beside what it works on. Half of the cache: state of other kinds
+/// than the tokens' is in it, too.
+std::uint64_t keeping::kept_bytes() const {
+    const bool caches = facts_->total_slots == 1 || args_.empties_idle_slots();
+    return caches ? args_.ram_cache.value_or(std::numeric_limits<std::uint64_t>::max()) / 2 : 0;
+}
+
+void keeping::note_reuse(const save_report& report) {
+    reuse_.settle(report.superseded_ids);
+    if (report.missed != 0) {
+        begin_look_for_reuse();
+    }
+}
+
+void keeping::begin_look_for_reuse() {
+    const auto memory = facts_ ? facts_->memory : llama::context_memory::everything;
+    const auto look = [this, memory] {
+        reuse_reported_ =
+            reuse_reported_ ||
+            warn_if_never_reused(*disk_, directory_->path(), directory_->snapshots(), memory);
+    };
+    background_.start(look, [] {});
+}
+
 std::uint64_t keeping::preload_bytes() const {
     const auto memory = options_.restore_memory.value_or(memory_for_snapshots());
     return std::min(args_.ram_cache.value_or(memory), memory);
@@ -252,9 +282,8 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
         how.triggers.idle = options_.idle_save == 0ms ? early : std::min(options_.idle_save, early);
     }
     how.may_write = [this] { return may_write(); };
-    const auto save = [this,
-                       client](keeper::slot_state slot, const char* reason, milliseconds limit) {
-        return save_live(client, slot, reason, limit);
+    const auto save = [this, client](live_saving::due_save what) {
+        return save_live(client, std::move(what));
     };
     const auto restore_all = [this, client] { return restore_after_sleep(client); };
     live_ = std::make_unique<live_saving>(context_, client, std::move(how), save, restore_all);
@@ -279,25 +308,24 @@ asio::awaitable<void> keeping::before_request(std::string body_start) {
     }
 }
 
-void keeping::after_request() {
+void keeping::after_request(std::optional<llama::receipt> receipt) {
     if (live_) {
-        live_->after_request();
+        live_->after_request(receipt);
     }
 }
 
-asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
-    std::shared_ptr<llama::client> client,
-    keeper::slot_state slot,
-    const char* reason,
-    milliseconds limit) {
+asio::awaitable<std::optional<std::uint64_t>>
+keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save what) {
     if (!facts_) {
         co_return std::nullopt; // the child has just died
     }
+    const auto judge = [this, &what](int) { return reuse_.judge(what.turns); };
     slot_saver saver(
         *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
-        speed_);
-    const keeper::slot_to_save what{slot.id, slot.tokens};
-    auto report = co_await saver.save_one(what, reason, clock::now() + limit);
+        speed_, judge);
+    const keeper::slot_to_save slot{what.slot.id, what.slot.tokens};
+    auto report = co_await saver.save_one(slot, what.reason, clock::now() + what.limit);
+    note_reuse(report);
     if (report.saved_ids.empty()) {
         co_return std::nullopt;
     }
@@ -363,9 +391,13 @@ asio::awaitable<void> keeping::save(
         co_await live_->stop(deadline);
     }
     const keeper::slot_table nothing_known;
+    const auto judge = [this](int slot) {
+        return reuse_.judge(
+            live_ ? live_->receipts().turns_of(slot) : keeper::slot_turns{{}, false});
+    };
     slot_saver saver(
         *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
-        speed_);
+        speed_, judge);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {

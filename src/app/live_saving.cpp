@@ -50,6 +50,8 @@ struct live_saving::state {
     save_slot save;
     restore_all restore;
     keeper::slot_table slots;
+    keeper::slot_receipts receipts;
+    keeper::slot_receipts::ended_requests ended; ///< since the slots were looked at
     keeper::traffic traffic;
     std::string last_start;           ///< of the body of the request that last ran
     clock::time_point last_admission; ///< of a request to the child
@@ -98,6 +100,10 @@ live_saving::~live_saving() {
 
 const keeper::slot_table& live_saving::slots() const noexcept {
     return state_->slots;
+}
+
+const keeper::slot_receipts& live_saving::receipts() const noexcept {
+    return state_->receipts;
 }
 
 asio::awaitable<void> live_saving::before_request(std::string body_start) {
@@ -180,6 +186,7 @@ asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
                 const auto restored = co_await me->client->slots(clock::now() + call_limit);
                 if (restored) {
                     me->slots.begin_with(*restored, clock::now());
+                    me->receipts.begin_with(*restored);
                 }
             }
         }
@@ -206,8 +213,9 @@ live_saving::threatened_by(const state& me, const std::string& body_start) {
     return slots;
 }
 
-void live_saving::after_request() {
+void live_saving::after_request(std::optional<llama::receipt> receipt) {
     const auto me = state_;
+    me->ended.push_back(receipt);
     --me->traffic.in_flight;
     me->traffic.quiet_since = clock::now();
     me->looks_again = 0;
@@ -225,9 +233,11 @@ void live_saving::begin_observe(const std::shared_ptr<state>& me) {
 
 asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
     while (std::exchange(me->observe_again, false) && !me->stopped) {
+        const auto ended = std::exchange(me->ended, {});
         const auto seen = co_await me->client->slots(clock::now() + call_limit);
         if (seen) {
             me->slots.observe(*seen, clock::now());
+            me->receipts.observe(*seen, ended);
         } else {
             log::debug("what the slots hold is not known: {}", seen.failure().message);
         }
@@ -257,6 +267,7 @@ asio::awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
     const auto seen = co_await me->client->slots(clock::now() + call_limit);
     if (seen) {
         me->slots.begin_with(*seen, clock::now());
+        me->receipts.begin_with(*seen);
     }
     me->observing = false;
     me->changed.cancel();
@@ -303,12 +314,14 @@ asio::awaitable<void> live_saving::save(
         const auto limit = me->traffic.in_flight == 0 ? save_limit : save_limit_in_traffic;
         std::optional<std::uint64_t> tokens;
         try {
-            tokens = co_await me->save(slot, reason, limit);
+            due_save what{slot, me->receipts.turns_of(slot.id), reason, limit};
+            tokens = co_await me->save(std::move(what));
         } catch (const std::exception& failure) { // out of memory, say
             log::error("slot {} was not saved: {}", slot.id, failure.what());
         }
         if (tokens) {
             me->slots.saved(slot.id, *tokens, slot.task);
+            me->receipts.saved(slot.id);
         } else {
             me->slots.failed(slot.id, slot.task);
         }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "llama_hibernate/llama/receipt_reader.hpp"
+
 namespace hibernate::app {
 
 namespace {
@@ -16,6 +18,24 @@ constexpr std::array<std::string_view, 8> slotless_paths{
     "/models/load", "/models/unload"};
 
 } // namespace
+
+class request_hooks::receipt_observer final : public proxy::body_observer {
+public:
+    void see(std::string_view payload) noexcept override {
+        try {
+            reader_.feed(payload);
+        } catch (const std::bad_alloc&) { // then there is no receipt
+            broken_ = true;
+        }
+    }
+    std::optional<llama::receipt> result() const {
+        return broken_ ? std::nullopt : reader_.result();
+    }
+
+private:
+    llama::receipt_reader reader_;
+    bool broken_ = false;
+};
 
 request_hooks::request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch)
     : api_prefix_(std::move(api_prefix)), watch_(std::move(watch)),
@@ -52,7 +72,7 @@ std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& r
 boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
     if (may_take_slot(request)) {
         co_await watch_.before_request(std::string(request.body_start));
-        watched_.insert(&request);
+        watched_.emplace(&request, nullptr);
     }
     if (const auto id = request.header(conversation_header); id && !id->empty()) {
         std::erase(open_streams_, *id);
@@ -64,9 +84,23 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
     co_return;
 }
 
+std::unique_ptr<proxy::body_observer> request_hooks::observe_response(
+    const proxy::request_view& request, const proxy::response_view& response) {
+    const auto watched = watched_.find(&request);
+    const auto coding = response.header("Content-Encoding").value_or("identity");
+    if (watched == watched_.end() || response.status != 200 || coding != "identity") {
+        return nullptr;
+    }
+    auto observer = std::make_unique<receipt_observer>();
+    watched->second = observer.get();
+    return observer;
+}
+
 void request_hooks::after_response(const proxy::request_view& request, proxy::outcome how) {
-    if (watched_.erase(&request) != 0) {
-        watch_.after_request();
+    if (const auto watched = watched_.extract(&request)) {
+        // Of a response that was not seen to its end it is not known how much was computed.
+        const auto* observer = how == proxy::outcome::complete ? watched.mapped() : nullptr;
+        watch_.after_request(observer != nullptr ? observer->result() : std::nullopt);
     }
     if (how != proxy::outcome::complete) {
         return;

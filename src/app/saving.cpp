@@ -31,10 +31,11 @@ slot_saver::slot_saver(
     const child_facts& facts,
     std::set<std::string> in_use,
     std::uint64_t min_tokens,
-    keeper::save_speed& speed)
+    keeper::save_speed& speed,
+    judge_maker judge)
     : client_(client), disk_(disk), directory_(directory), room_(room), facts_(facts),
-      min_tokens_(min_tokens),
-      speed_(speed), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
+      min_tokens_(min_tokens), speed_(speed),
+      judge_(std::move(judge)), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
 
 asio::awaitable<save_report>
 slot_saver::save_one(keeper::slot_to_save slot, const char* reason, time_point deadline) {
@@ -88,10 +89,7 @@ slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
     }
     auto slots = co_await client_.slots(deadline);
     if (slots) {
-        std::erase_if(*slots, [&](const llama::slot& slot) {
-            return known.is_saved(slot) || slot.tokens.value_or(0) < min_tokens_;
-        });
-        co_return keeper::plan_save(*slots);
+        co_return keeper::plan_save(*slots, known, min_tokens_);
     }
     if (slots.failure().status == 0) {
         log::error("llama-server does not say what its slots hold: {}", slots.failure().message);
@@ -127,6 +125,7 @@ asio::awaitable<void> slot_saver::save(
     staged.signature = facts_.signature;
     staged.model_name = facts_.model_name;
     staged.model_path = facts_.model_path;
+    staged.was_reused = judge_(slot.id);
     const auto create = [&directory = directory_, name = staged.staging_name] {
         return directory.create_staging(name);
     };
@@ -140,7 +139,8 @@ asio::awaitable<void> slot_saver::save(
     if (saved) {
         staged.tokens = saved->tokens < min_tokens_ ? 0 : saved->tokens; // 0: it is thrown away
         staged.bytes = saved->bytes;
-        co_await publish(std::move(staged), saved->time, deadline);
+        staged.time = saved->time;
+        co_await publish(std::move(staged), deadline);
         co_return;
     }
     // Without an answer the child may still be writing it: then the next start removes it.
@@ -161,8 +161,7 @@ asio::awaitable<void> slot_saver::save(
                                  : fmt::format("{} ({})", saved.failure().message, trouble));
 }
 
-asio::awaitable<void> slot_saver::publish(
-    store::staged_save staged, std::chrono::microseconds time, time_point deadline) {
+asio::awaitable<void> slot_saver::publish(store::staged_save staged, time_point deadline) {
     const auto work = [&keeper = room_, &directory = directory_, now = now_, staged] {
         auto outcome = directory.publish(staged, store::wall_now());
         if (outcome.published) {
@@ -182,15 +181,25 @@ asio::awaitable<void> slot_saver::publish(
         co_return;
     }
     const auto& manifest = outcome->published->manifest;
-    speed_.note(manifest.bytes, time);
+    speed_.note(manifest.bytes, manifest.save_time);
     now_.in_use.insert(manifest.id);
     report_.saved_ids.push_back(manifest.id);
+    const auto& superseded = outcome->superseded_ids;
+    report_.superseded_ids.insert(
+        report_.superseded_ids.end(), superseded.begin(), superseded.end());
+    report_.missed += outcome->missed_ids.size();
     report_.tokens += manifest.tokens;
     report_.bytes += manifest.bytes;
     log::info(
         "saved slot {} ({}): {} tokens, {} in {} (snapshot {})", staged.slot, staged.reason,
         manifest.tokens, format_bytes(manifest.bytes),
-        format_duration(std::chrono::duration_cast<milliseconds>(time)), manifest.id);
+        format_duration(std::chrono::duration_cast<milliseconds>(manifest.save_time)), manifest.id);
+    for (const auto& id : outcome->reused_ids) {
+        log::debug("snapshot {} had been restored, and was reused", id);
+    }
+    for (const auto& id : outcome->missed_ids) {
+        log::info("snapshot {} had been restored, but llama-server computed it again", id);
+    }
 }
 
 bool slot_saver::comes_too_late(

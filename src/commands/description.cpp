@@ -108,7 +108,14 @@ void add_manifest(lines& to, const store::manifest& saved, store::wall_time now)
         "saved",
         fmt::format("{}, from slot {}: {}", when(saved.created, now), saved.slot, saved.reason));
     to.add("last used", when(saved.last_used, now));
-    to.add("restored", saved.uses == 1 ? "once" : fmt::format("{} times", saved.uses));
+    auto restored = saved.uses == 1 ? "once" : fmt::format("{} times", saved.uses);
+    if (saved.reused != 0) {
+        restored += fmt::format(", reused {} times", saved.reused);
+    }
+    if (saved.missed != 0) {
+        restored += fmt::format(", the last {} in vain", saved.missed);
+    }
+    to.add("restored", restored);
     to.add(
         "checksum",
         saved.checksum.empty() ? "not computed yet" : fmt::format("XXH3-128 {}", saved.checksum));

@@ -24,7 +24,7 @@ using kind = stored_item::kind;
 
 namespace {
 
-constexpr std::size_t columns = 7;
+constexpr std::size_t columns = 8;
 using row = std::array<std::string, columns>;
 
 std::size_t count_characters(std::string_view text) {
@@ -59,7 +59,7 @@ std::string name_of_model(const stored_item& item) {
 row row_of(const stored_item& item, const successors& known, store::wall_time now) {
     const auto state = describe_state(item, successor_of(item, known));
     if (!item.manifest) {
-        return {item.id, item.directory, "-", format_bytes(item.bytes), "-", "-", state};
+        return {item.id, item.directory, "-", format_bytes(item.bytes), "-", "-", "-", state};
     }
     const auto& saved = *item.manifest;
     return {
@@ -69,6 +69,7 @@ row row_of(const stored_item& item, const successors& known, store::wall_time no
         format_bytes(item.bytes),
         format_age(saved.created, now),
         std::to_string(saved.uses),
+        std::to_string(saved.reused),
         state};
 }
 
@@ -112,12 +113,19 @@ const char* name_of(kind what) {
     return "";
 }
 
+const char* name_of_state(const stored_item& item, const std::string& superseded_by) {
+    if (!superseded_by.empty()) {
+        return "superseded";
+    }
+    const bool retired = item.what == kind::snapshot && store::is_retired(*item.manifest);
+    return retired ? "retired" : name_of(item.what);
+}
+
 json describe(const stored_item& item, const successors& known) {
     const auto successor = successor_of(item, known);
-    json object{
-        {"id", item.id},           {"directory", item.directory},
-        {"bytes", item.bytes},     {"state", successor.empty() ? name_of(item.what) : "superseded"},
-        {"problem", item.problem}, {"superseded_by", successor}};
+    json object{{"id", item.id},           {"directory", item.directory},
+                {"bytes", item.bytes},     {"state", name_of_state(item, successor)},
+                {"problem", item.problem}, {"superseded_by", successor}};
     if (item.manifest) {
         const auto& saved = *item.manifest;
         object.update(
@@ -127,6 +135,8 @@ json describe(const stored_item& item, const successors& known) {
              {"created", format_time(saved.created)},
              {"last_used", format_time(saved.last_used)},
              {"uses", saved.uses},
+             {"reused", saved.reused},
+             {"missed", saved.missed},
              {"pinned", saved.pinned},
              {"reason", saved.reason},
              {"slot", saved.slot},
@@ -145,7 +155,7 @@ std::string list_as_table(
     std::uint64_t max_disk,
     store::wall_time now) {
     const auto known = find_successors(stored);
-    std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "STATE"}};
+    std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "REUSED", "STATE"}};
     for (const auto* item : in_order(stored)) {
         rows.push_back(row_of(*item, known, now));
         for (auto& cell : rows.back()) {
@@ -198,10 +208,7 @@ std::string successor_of(const stored_item& item, const successors& known) {
 }
 
 std::string describe_state(const stored_item& item, const std::string& superseded_by) {
-    std::string text = name_of(item.what);
-    if (!superseded_by.empty()) {
-        text = "superseded";
-    }
+    std::string text = name_of_state(item, superseded_by);
     if (item.manifest && item.manifest->pinned) {
         text += ", pinned";
     }

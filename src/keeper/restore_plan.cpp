@@ -60,6 +60,8 @@ restore_plan plan_restore(
         const auto differences = store::list_differences(store::signature_of(manifest), now);
         if (!differences.empty()) {
             skip(snapshot, differences);
+        } else if (store::is_retired(manifest)) {
+            skip(snapshot, {"twice in a row restored in vain"});
         } else if (slots.context_size != 0 && manifest.tokens > slots.context_size) {
             skip(
                 snapshot,
@@ -87,6 +89,18 @@ restore_plan plan_restore(
                std::tie(a.snapshot.manifest.tokens, b.slot);
     });
     return plan;
+}
+
+bool are_never_reused(const std::vector<store::snapshot>& snapshots) {
+    std::uint64_t missed = 0;
+    for (const auto& one : snapshots) {
+        if (one.manifest.reused != 0) {
+            return false;
+        }
+        missed += one.manifest.missed;
+    }
+    constexpr std::uint64_t enough = 2; // one may be a mishap
+    return missed >= enough;
 }
 
 std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& instead_of) {

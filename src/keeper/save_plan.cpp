@@ -1,21 +1,34 @@
 #include "llama_hibernate/keeper/save_plan.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 namespace hibernate::keeper {
 
-std::vector<slot_to_save> plan_save(const std::vector<llama::slot>& slots) {
-    std::vector<slot_to_save> full;
+std::vector<slot_to_save> plan_save(
+    const std::vector<llama::slot>& slots, const slot_table& known, std::uint64_t min_tokens) {
+    struct candidate {
+        int id = 0;
+        std::uint64_t tokens = 0;
+        std::uint64_t gained = 0; ///< since it was saved last
+    };
+    std::vector<candidate> changed;
     for (const auto& one : slots) {
-        if (one.tokens.value_or(0) > 0) {
-            full.push_back({one.id, one.tokens});
+        const auto tokens = one.tokens.value_or(0);
+        if (tokens != 0 && tokens >= min_tokens && !known.is_saved(one)) {
+            changed.push_back({one.id, tokens, known.gained(one)});
         }
     }
-    std::sort(full.begin(), full.end(), [](const slot_to_save& a, const slot_to_save& b) {
-        return std::pair(*b.tokens, a.id) < std::pair(*a.tokens, b.id);
+    std::sort(changed.begin(), changed.end(), [](const candidate& a, const candidate& b) {
+        // The larger share of it, gained / tokens; then the larger gain.
+        return std::tuple(b.gained * a.tokens, b.gained, a.id) <
+               std::tuple(a.gained * b.tokens, a.gained, b.id);
     });
-    return full;
+    std::vector<slot_to_save> ordered;
+    for (const auto& one : changed) {
+        ordered.push_back({one.id, one.tokens});
+    }
+    return ordered;
 }
 
 std::vector<slot_to_save> plan_save_blindly(int total_slots) {

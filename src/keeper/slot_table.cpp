@@ -7,8 +7,12 @@ namespace hibernate::keeper {
 
 namespace {
 
+std::uint64_t beyond(std::uint64_t saved, std::uint64_t tokens) {
+    return tokens - std::min(tokens, saved);
+}
+
 std::uint64_t gain_of(const slot_state& slot) {
-    return slot.tokens - std::min(slot.tokens, slot.saved_tokens);
+    return beyond(slot.saved_tokens, slot.tokens);
 }
 
 } // namespace
@@ -71,6 +75,11 @@ bool slot_table::is_saved(const llama::slot& slot) const {
     const auto known = slots_.find(slot.id);
     return known != slots_.end() && !known->second.changed && known->second.task == slot.task &&
            known->second.saved_tokens != 0;
+}
+
+std::uint64_t slot_table::gained(const llama::slot& slot) const {
+    const auto known = slots_.find(slot.id);
+    return beyond(known == slots_.end() ? 0 : known->second.saved_tokens, slot.tokens.value_or(0));
 }
 
 bool slot_table::was_forgotten(const std::vector<llama::slot>& slots) const {

@@ -6,13 +6,15 @@
 
 #include <fmt/core.h>
 
+#include "model_shape.hpp"
+
 namespace hibernate::llama {
 
 namespace {
 
 // Beyond any model, and far below what could overflow.
 constexpr std::uint64_t max_layers = 1024;
-constexpr std::uint64_t max_length = 65536; ///< heads of a layer, and numbers of a head
+constexpr std::uint64_t max_length = model_shape::max_length;
 
 constexpr std::uint64_t block_length = 32; ///< of the quantized types
 
@@ -45,47 +47,9 @@ std::uint64_t row_bytes(std::uint64_t length, std::uint64_t block_bytes) {
     return (length + block_length - 1) / block_length * block_bytes;
 }
 
-/// The entries of a model's architecture.
-class shape {
-public:
-    explicit shape(const gguf_header& header) : header_(header) {
-        const auto found = header.metadata.find("general.architecture");
-        if (found != header.metadata.end()) {
-            const auto* name = std::get_if<std::string>(&found->second);
-            prefix_ = fmt::format("{}.", name != nullptr ? *name : "");
-        }
-    }
-
-    std::optional<std::uint64_t> number(std::string_view key, std::uint64_t most) const {
-        const auto value = header_.whole_number(prefix_ + std::string(key));
-        return value && *value <= most ? value : std::nullopt;
-    }
-
-    /// For each layer: one number holds for all of them.
-    std::optional<gguf_list> for_layers(std::string_view key, std::uint64_t layers) const {
-        if (const auto same = number(key, max_length)) {
-            return gguf_list(static_cast<std::size_t>(layers), *same);
-        }
-        const auto* list = header_.list(prefix_ + std::string(key));
-        const bool usable = list != nullptr && list->size() == layers &&
-                            *std::max_element(list->begin(), list->end()) <= max_length;
-        return usable ? std::optional(*list) : std::nullopt;
-    }
-
-    bool has_any(std::string_view key_prefix) const {
-        const auto wanted = prefix_ + std::string(key_prefix);
-        const auto found = header_.metadata.lower_bound(wanted);
-        return found != header_.metadata.end() && found->first.starts_with(wanted);
-    }
-
-private:
-    const gguf_header& header_;
-    std::string prefix_;
-};
-
 /// Of a head's K ("key") or V ("value"), in numbers: the longer of those with and without a window.
 std::optional<std::uint64_t>
-head_length(const shape& model, std::string_view what, std::uint64_t heads) {
+head_length(const model_shape& model, std::string_view what, std::uint64_t heads) {
     const auto given = model.number(fmt::format("attention.{}_length", what), max_length);
     const auto windowed = model.number(fmt::format("attention.{}_length_swa", what), max_length);
     const auto width = model.number("embedding_length", max_length * max_length);
@@ -97,7 +61,7 @@ head_length(const shape& model, std::string_view what, std::uint64_t heads) {
 }
 
 /// Whether some layers keep less than all tokens, however many those are.
-bool keeps_less(const shape& model) {
+bool keeps_less(const model_shape& model) {
     constexpr std::uint64_t any = std::uint64_t{1} << 62;
     return model.number("attention.sliding_window", any).value_or(0) != 0 ||
            model.number("full_attention_interval", any).value_or(0) > 1;
@@ -109,7 +73,7 @@ std::optional<std::uint64_t> bytes_per_token(
     const gguf_header& header, std::string_view cache_type_k, std::string_view cache_type_v) {
     const auto k_block = block_bytes_of(cache_type_k);
     const auto v_block = block_bytes_of(cache_type_v);
-    const shape model(header);
+    const model_shape model(header);
     const auto layers = model.number("block_count", max_layers);
     if (!k_block || !v_block || !layers || *layers == 0 || keeps_less(model) ||
         model.has_any("attention.indexer.")) {

@@ -12,7 +12,15 @@ namespace hibernate::store {
 
 namespace {
 
-enum class rank { leftover, unusable, model_gone, other_signature, continued, least_recent };
+enum class rank {
+    leftover,
+    unusable,
+    model_gone,
+    other_signature,
+    continued,
+    retired,
+    least_recent
+};
 
 struct candidate {
     std::size_t item = 0;
@@ -37,6 +45,8 @@ std::string reason_of(rank rank, const stored_item& item, const signature& now) 
         return explain_difference(signature_of(*item.manifest), now);
     case rank::continued:
         return "another one continues it";
+    case rank::retired:
+        return "its restores were of no use";
     case rank::least_recent:
         return "the least recently used";
     }
@@ -87,7 +97,10 @@ private:
         if (own && !compatible(signature_of(*item.manifest), question_.signature)) {
             return rank::other_signature;
         }
-        return continued ? rank::continued : rank::least_recent;
+        if (continued) {
+            return rank::continued;
+        }
+        return is_retired(*item.manifest) ? rank::retired : rank::least_recent;
     }
 
     const inventory& stored_;

@@ -19,6 +19,7 @@ constexpr std::size_t id_digits = 16;
 constexpr std::size_t checksum_digits = 32;
 constexpr std::size_t tokens_hash_digits = 16;
 
+constexpr std::uint64_t misses_to_retire = 2;
 constexpr std::uint64_t max_tokens = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t max_bytes = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t max_milliseconds = 253402300799999; ///< the end of the year 9999
@@ -61,6 +62,11 @@ public:
     /// Empty if there is no such field.
     std::string hex_if_there(const char* name, std::size_t digits) {
         return object_.contains(name) ? hex(name, digits) : std::string();
+    }
+
+    /// 0 if there is no such field.
+    std::uint64_t count_if_there(const char* name) {
+        return object_.contains(name) ? number(name, 0, max_bytes) : 0;
     }
 
     std::uint64_t number(const char* name, std::uint64_t least, std::uint64_t most) {
@@ -190,6 +196,10 @@ bool is_snapshot_name(std::string_view name, std::string_view extension) {
     return is_snapshot_id(name.substr(0, id_digits)) && name.substr(id_digits) == extension;
 }
 
+bool is_retired(const manifest& what) {
+    return what.missed >= misses_to_retire;
+}
+
 wall_time wall_now() {
     return std::chrono::time_point_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now());
@@ -217,6 +227,9 @@ std::string write_manifest(const manifest& what) {
     object["created_ms"] = what.created.time_since_epoch().count();
     object["last_used_ms"] = what.last_used.time_since_epoch().count();
     object["uses"] = what.uses;
+    object["reused"] = what.reused;
+    object["missed"] = what.missed;
+    object["save_us"] = what.save_time.count();
     object["reason"] = what.reason;
     object["slot"] = what.slot;
     if (!what.tokens_hash.empty()) {
@@ -263,6 +276,9 @@ manifest_reading read_manifest(std::string_view text) {
     value.created = fields.time("created_ms");
     value.last_used = fields.time("last_used_ms");
     value.uses = fields.number("uses", 0, max_bytes);
+    value.reused = fields.count_if_there("reused");
+    value.missed = fields.count_if_there("missed");
+    value.save_time = std::chrono::microseconds(fields.count_if_there("save_us"));
     value.reason = fields.text("reason");
     value.slot =
         static_cast<int>(fields.number("slot", 0, std::numeric_limits<std::int32_t>::max()));

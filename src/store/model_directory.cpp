@@ -90,30 +90,53 @@ bool holds_all_of(
     return whole.manifest && llama::continues(made, whole.head);
 }
 
-/// The commit. What was noted of the snapshots that it supersedes passes on, as it is at that
-/// moment: a pin may come while the child saves.
-error_code add_manifest(disk& disk, const fs::path& directory, manifest& made, when_synced when) {
+/// What was noted of a snapshot passes on to the one that supersedes it.
+void inherit(const manifest& old, const staged_save& save, publication& result) {
+    auto& made = result.published->manifest;
+    made.pinned = made.pinned || old.pinned;
+    made.uses = std::max(made.uses, old.uses);
+    made.reused = std::max(made.reused, old.reused);
+    made.missed = std::max(made.missed, old.missed);
+    const auto reused = save.was_reused ? save.was_reused(old) : std::nullopt;
+    if (reused) {
+        (*reused ? result.reused_ids : result.missed_ids).push_back(old.id);
+    }
+}
+
+/// The commit. What passes on is taken as it is at that moment: a pin may come while the child
+/// saves.
+error_code
+add_manifest(disk& disk, const fs::path& directory, const staged_save& save, publication& result) {
     const auto lock = lock_for_edit(disk, directory);
     if (!lock) {
         return lock.error();
     }
+    auto& made = result.published->manifest;
     for (const auto& id : made.supersedes) {
         if (const auto old = load_manifest(disk, directory, id); old.value) {
-            made.pinned = made.pinned || old.value->pinned;
-            made.uses = std::max(made.uses, old.value->uses);
+            inherit(*old.value, save, result);
         }
     }
+    if (!result.reused_ids.empty()) {
+        ++made.reused;
+        made.missed = 0;
+    } else if (!result.missed_ids.empty()) {
+        ++made.missed;
+    }
+    const auto when = save.durable ? when_synced::now : when_synced::later;
     return disk.replace(
         file_of(directory, made.id, manifest_extension), write_manifest(made), when);
 }
 
 /// Everything up to the commit and no more; a clause on the step that failed, if one did.
-std::string commit(
-    disk& disk, const fs::path& directory, const fs::path& staged, bool durable, manifest& made) {
+std::string
+commit(disk& disk, const fs::path& directory, const staged_save& save, publication& result) {
+    const auto staged = directory / save.staging_name;
+    auto& made = result.published->manifest;
     if (const auto failed = disk.make_private(staged)) {
         return fmt::format("the saved file cannot be made private: {}", failed.message());
     }
-    if (durable) {
+    if (save.durable) {
         if (const auto failed = disk.sync_file(staged)) {
             return fmt::format("the saved file cannot be synced: {}", failed.message());
         }
@@ -128,11 +151,10 @@ std::string commit(
     if (const auto failed = disk.rename(staged, file)) {
         return fmt::format("the saved file cannot be renamed: {}", failed.message());
     }
-    if (const auto failed =
-            add_manifest(disk, directory, made, durable ? when_synced::now : when_synced::later)) {
+    if (const auto failed = add_manifest(disk, directory, save, result)) {
         return fmt::format("the manifest cannot be written: {}", failed.message());
     }
-    if (durable) {
+    if (save.durable) {
         if (const auto failed = disk.sync_directory(directory)) {
             return fmt::format("the directory cannot be synced: {}", failed.message());
         }
@@ -313,28 +335,35 @@ std::string model_directory::new_staging_name() {
 }
 
 publication model_directory::publish(const staged_save& save, wall_time now) {
+    const auto refuse = [](std::string problem) {
+        publication nothing;
+        nothing.problem = std::move(problem);
+        return nothing;
+    };
     if (!is_staging_name(save.staging_name)) {
-        return {{}, fmt::format("\"{}\" is no staging name", save.staging_name), {}};
+        return refuse(fmt::format("\"{}\" is no staging name", save.staging_name));
     }
     const auto staged = path_ / save.staging_name;
     const auto checked = check_staged(disk_, staged, save);
     if (!checked.head) {
         discard_staging(save.staging_name);
-        return {{}, checked.problem, {}};
+        return refuse(checked.problem);
     }
     const auto names = names_in(disk_, path_);
     if (!names) {
         discard_staging(save.staging_name);
-        return {{}, fmt::format("the directory cannot be listed: {}", names.error().message()), {}};
+        return refuse(fmt::format("the directory cannot be listed: {}", names.error().message()));
     }
 
-    manifest made;
+    publication result;
+    auto& made = result.published.emplace().manifest;
     made.id = new_id(*names);
     made.signature = save.signature;
     made.model_name = save.model_name;
     made.model_path = save.model_path;
     made.tokens = save.tokens;
     made.bytes = save.bytes;
+    made.save_time = save.time;
     made.state_version = checked.head->version;
     made.created = now;
     made.last_used = now;
@@ -358,22 +387,19 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
         }
     }
 
-    auto problem = commit(disk_, path_, staged, save.durable, made);
+    auto problem = commit(disk_, path_, save, result);
     if (!problem.empty()) {
         remove_snapshot(disk_, path_, made.id);
         discard_staging(save.staging_name);
-        return {{}, std::move(problem), {}};
+        return refuse(std::move(problem));
     }
-    publication result;
     result.superseded_ids = made.supersedes;
     if (save.durable) {
         for (const auto& old : made.supersedes) {
             remove_superseded(old, made.id);
         }
     }
-    result.published = {std::move(made), {}};
-    result.published->file_name =
-        fmt::format("{}{}", result.published->manifest.id, state_extension);
+    result.published->file_name = fmt::format("{}{}", made.id, state_extension);
     return result;
 }
 

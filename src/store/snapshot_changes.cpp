@@ -42,6 +42,7 @@ error_code lift_quarantine(disk& disk, const fs::path& directory, const std::str
     return edit_manifest(disk, directory, id, when_synced::now, [](manifest& changed) {
         changed.quarantine.clear();
         changed.crashes = 0;
+        changed.missed = 0;
     });
 }
 

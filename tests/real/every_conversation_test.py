@@ -50,6 +50,8 @@ class EveryConversation:
         self.go_on_with_all(swap, replies)
         self.stop(swap)
         self.assertEqual(len(self.snapshots()), len(NAMES), "each supersedes its own")
+        self.assertEqual([(m["reused"], m["missed"]) for m in self.manifests()],
+                         [(1, 0)] * len(NAMES), swap.output)
 
     def test_with_pauses_and_a_kill(self):
         swap = self.start_swap("--hibernate-idle-save", "100ms")

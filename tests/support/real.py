@@ -1,5 +1,6 @@
 """Real conversations with a real llama-server, and llama-hibernate in front of it."""
 
+import json
 import os
 import pathlib
 
@@ -96,3 +97,6 @@ class RealCase(harness.Case):
 
     def snapshots(self):
         return sorted(pathlib.Path(self.root).glob("*/*.kv"))
+
+    def manifests(self):
+        return [json.loads(path.read_text()) for path in sorted(pathlib.Path(self.root).glob("*/*.json"))]

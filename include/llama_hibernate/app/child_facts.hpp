@@ -7,6 +7,7 @@
 #include <string>
 
 #include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/llama/context_memory.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/llama/types.hpp"
 #include "llama_hibernate/store/signature.hpp"
@@ -20,6 +21,7 @@ struct child_facts {
     std::string model_path;         ///< absolute; empty if the child does not say
     /// Of a slot's state, as its model's header tells: see llama::bytes_per_token.
     std::optional<std::uint64_t> bytes_per_token;
+    llama::context_memory memory = llama::context_memory::everything;
     store::signature signature;
 };
 
@@ -34,6 +36,7 @@ struct file_identities {
     std::map<std::string, std::string> by_path;
     std::string problem;
     std::optional<std::uint64_t> bytes_per_token; ///< of the model's state
+    llama::context_memory memory = llama::context_memory::everything;
 };
 /// Those of the model that the child has loaded and of the files that its arguments name. before
 /// are the versions from before it loaded them: if one was replaced since, it is not known what the

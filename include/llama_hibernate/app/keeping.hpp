@@ -20,6 +20,8 @@
 #include "llama_hibernate/app/live_saving.hpp"
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/restoring.hpp"
+#include "llama_hibernate/app/reuse_watch.hpp"
+#include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/save_speed.hpp"
 #include "llama_hibernate/llama/client.hpp"
@@ -83,7 +85,7 @@ public:
 
     /// Around each request that a slot may work on: see live_saving.
     boost::asio::awaitable<void> before_request(std::string body_start);
-    void after_request();
+    void after_request(std::optional<llama::receipt> receipt);
 
     /// Saves every changed slot. Nothing of it is on the medium for sure before finish().
     boost::asio::awaitable<void> save(
@@ -112,11 +114,11 @@ private:
     boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     bool may_write();
-    boost::asio::awaitable<std::optional<std::uint64_t>> save_live(
-        std::shared_ptr<llama::client> client,
-        keeper::slot_state slot,
-        const char* reason,
-        std::chrono::milliseconds limit);
+    boost::asio::awaitable<std::optional<std::uint64_t>>
+    save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
+    std::uint64_t kept_bytes() const;
+    void note_reuse(const save_report& report);
+    void begin_look_for_reuse();
 
     // On either disk thread.
     void note_restored(const std::vector<std::string>& ids);
@@ -136,6 +138,7 @@ private:
     file_versions versions_;            ///< from before the child loaded
     std::vector<std::string> restored_ids_;
     std::set<std::string> in_use_; ///< restored into the child that runs
+    reuse_watch reuse_;
     /// The last one that was saved while serving: room for the next is not made from it. All others
     /// may go, the least recently used first; else a full store would keep its oldest for ever.
     std::set<std::string> just_saved_;
@@ -144,6 +147,7 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_reading_{false}; ///< of snapshots to check them
     bool quarantine_reported_ = false;      ///< used on the disk thread
+    bool reuse_reported_ = false;           ///< used on the background thread
     // The last, so that they end first.
     disk_thread background_;  ///< for what may take its time
     disk_thread disk_thread_; ///< for what somebody waits for

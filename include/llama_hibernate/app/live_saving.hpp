@@ -19,6 +19,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "llama_hibernate/keeper/save_triggers.hpp"
+#include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
 #include "llama_hibernate/llama/client.hpp"
 
@@ -40,10 +41,15 @@ public:
         /// Whether saves that can wait may be made; null: always.
         std::function<bool()> may_write;
     };
-    /// Saves one slot for a reason, within so much time; tells the tokens that are on disk now, or
-    /// nothing if it failed.
-    using save_slot = std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(
-        keeper::slot_state slot, const char* reason, std::chrono::milliseconds limit)>;
+    struct due_save {
+        keeper::slot_state slot;
+        keeper::slot_turns turns; ///< what ran in it since it was saved last
+        const char* reason = "";
+        std::chrono::milliseconds limit{0}; ///< the time that it may take
+    };
+    /// Saves one slot; tells the tokens that are on disk now, or nothing if it failed.
+    using save_slot =
+        std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(due_save what)>;
 
     /// Restores into a child that slept.
     using restore_all = std::function<boost::asio::awaitable<void>()>;
@@ -62,13 +68,15 @@ public:
     /// To be awaited before a request that a slot may work on goes to the child: until no save is
     /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
     boost::asio::awaitable<void> before_request(std::string body_start);
-    void after_request();
+    /// When it has ended, with its receipt if it brought one.
+    void after_request(std::optional<llama::receipt> receipt);
 
     /// No save begins any more; completes when none is under way, or at the deadline.
     boost::asio::awaitable<void> stop(time_point deadline);
 
     /// What is known of the slots, for the stop.
     const keeper::slot_table& slots() const noexcept;
+    const keeper::slot_receipts& receipts() const noexcept;
 
 private:
     struct state;

@@ -3,10 +3,13 @@
 
 #include <deque>
 #include <functional>
-#include <set>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "llama_hibernate/llama/prompt_counts.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
 namespace hibernate::app {
@@ -16,7 +19,7 @@ public:
     /// Who saves slots while requests are served: told of each request that a slot may work on.
     struct slot_watch {
         std::function<boost::asio::awaitable<void>(std::string body_start)> before_request;
-        std::function<void()> after_request;
+        std::function<void(std::optional<llama::receipt> receipt)> after_request;
     };
 
     /// With slot_actions_allowed, POST /slots/... passes: the user gave --slot-save-path.
@@ -25,6 +28,8 @@ public:
     bool wants_body(const proxy::request_view& request) override;
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
     boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
+    std::unique_ptr<proxy::body_observer> observe_response(
+        const proxy::request_view& request, const proxy::response_view& response) override;
     void after_response(const proxy::request_view& request, proxy::outcome how) override;
 
     /// POST requests that were answered to their end, of any kind.
@@ -39,8 +44,10 @@ private:
 
     std::string api_prefix_;
     slot_watch watch_;
-    std::set<const proxy::request_view*> watched_; ///< requests that the watch was told of
-    std::string slots_path_;                       ///< "/slots/", with the API prefix
+    class receipt_observer;
+    /// The requests that the watch was told of, with who reads the response's receipt, if anybody.
+    std::map<const proxy::request_view*, const receipt_observer*> watched_;
+    std::string slots_path_; ///< "/slots/", with the API prefix
     bool slot_actions_allowed_;
     std::deque<std::string> open_streams_; ///< the oldest first, each once
     std::size_t answered_posts_ = 0;

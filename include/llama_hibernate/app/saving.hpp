@@ -24,6 +24,8 @@ namespace hibernate::app {
 
 struct save_report {
     std::vector<std::string> saved_ids; ///< committed, to be made durable later
+    std::vector<std::string> superseded_ids;
+    std::size_t missed = 0; ///< of those: restored, and computed again
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;
     std::chrono::milliseconds time{0};
@@ -36,6 +38,10 @@ class slot_saver {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
+    /// For what is in the slot now. Called where this object is used; what it makes runs on the
+    /// disk thread.
+    using judge_maker = std::function<store::reuse_judge(int slot)>;
+
     /// All of it outlives this. in_use are the snapshots that were restored into the child.
     slot_saver(
         llama::client& client,
@@ -45,7 +51,8 @@ public:
         const child_facts& facts,
         std::set<std::string> in_use,
         std::uint64_t min_tokens,
-        keeper::save_speed& speed);
+        keeper::save_speed& speed,
+        judge_maker judge);
 
     /// Asks the child what its slots hold and saves those that known does not show as saved, until
     /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
@@ -66,8 +73,7 @@ private:
         const char* reason,
         time_point deadline,
         const std::function<bool()>& abandoned);
-    boost::asio::awaitable<void>
-    publish(store::staged_save staged, std::chrono::microseconds time, time_point deadline);
+    boost::asio::awaitable<void> publish(store::staged_save staged, time_point deadline);
     bool comes_too_late(
         keeper::slot_to_save slot, std::optional<std::uint64_t> bytes, time_point deadline);
     void give_up(int slot, const std::string& why);
@@ -79,6 +85,7 @@ private:
     const child_facts& facts_;
     std::uint64_t min_tokens_;
     keeper::save_speed& speed_;
+    judge_maker judge_;
     store::room_keeper::present now_; ///< in_use gains what is saved
     save_report report_;
 };

@@ -64,6 +64,10 @@ std::optional<restore_step> take_spare(restore_plan& plan, const restore_step& i
 std::vector<std::string>
 read_ahead_order(std::vector<store::snapshot> snapshots, std::uint64_t max_bytes);
 
+/// Whether what was restored has always been computed again, as far as the snapshots of one model
+/// tell, and more than once.
+bool are_never_reused(const std::vector<store::snapshot>& snapshots);
+
 /// One line for the log: "skipped 3 snapshots (1.20 GiB): build b1, now b2; cache-type-k f16, now
 /// q8_0 (2)", each reason once, the most frequent first, with how many have it unless all do; empty
 /// when nothing was skipped.

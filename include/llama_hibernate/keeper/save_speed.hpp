@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "llama_hibernate/store/model_directory.hpp"
 
 namespace hibernate::keeper {
 
@@ -12,6 +15,11 @@ class save_speed {
 public:
     /// Of one save. Later ones count more: a disk may have become busy.
     void note(std::uint64_t bytes, std::chrono::microseconds time);
+
+    /// The saves of earlier runs, as the snapshots tell them: until one is measured in this run,
+    /// the quickest of them counts. What is thought to be too slow is never tried, so a bad day of
+    /// the disk must not be believed for ever.
+    void remember(const std::vector<store::snapshot>& snapshots);
 
     /// What so many bytes would take; nothing if none was measured, or none large enough to tell.
     std::optional<std::chrono::milliseconds> time_for(std::uint64_t bytes) const;

@@ -48,6 +48,9 @@ public:
     /// Whether the slot was saved after the task that is the last one in it.
     bool is_saved(const llama::slot& slot) const;
 
+    /// The tokens in it beyond those that were in it when it was saved last.
+    std::uint64_t gained(const llama::slot& slot) const;
+
     /// Whether the child has forgotten what ran in its slots: it slept, and woke since.
     bool was_forgotten(const std::vector<llama::slot>& slots) const;
 

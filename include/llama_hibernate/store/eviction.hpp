@@ -3,9 +3,10 @@
 //
 // Victims, in this order, and only as many as are needed: leftovers, broken and quarantined
 // snapshots, those of models that no longer exist, those of our own model with another signature,
-// those that another one continues, and then the least recently used. Within each group the least
-// recently used goes first. Never a victim is what is foreign, unreadable, pinned, in use, or in a
-// directory that is not ours to change now. If all of that were not enough nothing goes.
+// those that another one continues, those whose restores were of no use, and then the least
+// recently used. Within each group the least recently used goes first. Never a victim is what is
+// foreign, unreadable, pinned, in use, or in a directory that is not ours to change now. If all of
+// that were not enough nothing goes.
 
 #include <cstddef>
 #include <cstdint>

@@ -28,8 +28,13 @@ struct manifest {
     wall_time created{};
     wall_time last_used{};  ///< saved or restored
     std::uint64_t uses = 0; ///< times restored
-    std::string reason;     ///< of the save: "stop"
-    int slot = 0;           ///< it was saved from
+    /// Of those, the times when the conversation went on and found its tokens; and, in a row, when
+    /// it went on and was computed again.
+    std::uint64_t reused = 0;
+    std::uint64_t missed = 0;
+    std::chrono::microseconds save_time{0}; ///< as the child took it; 0: not known
+    std::string reason;                     ///< of the save: "stop"
+    int slot = 0;                           ///< it was saved from
 
     /// Of the tokens and media (lineage.hpp), which tells whether a later snapshot continues this
     /// one; empty where an earlier version wrote the manifest.
@@ -57,6 +62,9 @@ struct manifest {
     std::string unknown_fields;
 };
 
+/// Restores of it were of no use twice in a row: it is not restored any more.
+bool is_retired(const manifest& what);
+
 std::string write_manifest(const manifest& what);
 
 /// Its signature, with the version of its state file as a part: what is to be compared with what a
@@ -64,8 +72,8 @@ std::string write_manifest(const manifest& what);
 signature signature_of(const manifest& what);
 
 /// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
-/// field of format 1 has to be there, with its type and within its range; only tokens_hash may be
-/// absent.
+/// field of format 1 has to be there, with its type and within its range; only tokens_hash, reused,
+/// missed and save_us may be absent.
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,16 +34,22 @@
 
 namespace hibernate::store {
 
+/// Asked of each snapshot that a new one supersedes: whether the child reused it since it was
+/// restored; nothing if that is not known.
+using reuse_judge = std::function<std::optional<bool>(const manifest& old)>;
+
 /// What is known of a file that the child has just written under a staging name.
 struct staged_save {
     std::string staging_name;
     int slot = 0;
     std::uint64_t tokens = 0; ///< n_saved
     std::uint64_t bytes = 0;  ///< n_written
+    std::chrono::microseconds time{0};
     std::string reason;
     store::signature signature;
     std::string model_name;
     std::string model_path; ///< absolute, or empty
+    reuse_judge was_reused; ///< null: nothing is known
     /// Sync and hash before the commit, so that even a power cut leaves the old snapshot or the new
     /// one. Without it the commit is quick, and make_durable() is to follow.
     bool durable = false;
@@ -60,6 +67,8 @@ struct publication {
     std::optional<snapshot> published;
     std::string problem;
     std::vector<std::string> superseded_ids; ///< removed by now, or once the new one is durable
+    std::vector<std::string> reused_ids;     ///< those of them of which was_reused said so
+    std::vector<std::string> missed_ids;     ///< or that they were not
 };
 
 /// Whether a snapshot is what was saved.
@@ -116,9 +125,9 @@ public:
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
     /// prefix of the new ones, or equal to them, as their manifests tell (lineage.hpp), whole or
-    /// not: their pin and their uses pass on. Those in quarantine stay. An empty save replaces
-    /// nothing. If the check or any step fails the staging file is removed, and the old snapshots
-    /// stay.
+    /// not: their pin, their uses and what became of those pass on. Those in quarantine stay. An
+    /// empty save replaces nothing. If the check or any step fails the staging file is removed, and
+    /// the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);
 
     /// Syncs the file and its directory, computes the checksum, says so in the manifest, and

@@ -19,7 +19,8 @@ namespace hibernate::store {
 error_code
 set_pinned(disk& disk, const std::filesystem::path& directory, const std::string& id, bool pinned);
 
-/// It may be restored again, once it passes the checks that every snapshot has to pass.
+/// It may be restored again, once it passes the checks that every snapshot has to pass, and though
+/// earlier restores of it were of no use.
 error_code
 lift_quarantine(disk& disk, const std::filesystem::path& directory, const std::string& id);
 

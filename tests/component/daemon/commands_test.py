@@ -18,16 +18,6 @@ from daemon import DaemonCase, LONG, OTHER
 
 
 class StoreCase(DaemonCase):
-    def store(self, *arguments, status=0):
-        """Runs a command; returns what it says."""
-        done = subprocess.run(
-            [harness.program("HIBERNATE_BIN"), "store", *map(str, arguments),
-             "--hibernate-dir", self.root],
-            env=self.environment(), capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.complaints = done.stderr
-        return done.stdout
-
     def listed(self):
         return json.loads(self.store("ls", "--json"))["snapshots"]
 

@@ -41,18 +41,18 @@ boost::asio::awaitable<void> nobody(std::string) {
 } // namespace
 
 TEST_CASE("slot actions from outside are refused, reading the slots is not") {
-    request_hooks hooks("/foo", false, {nobody, [] {}});
+    request_hooks hooks("/foo", false, {nobody, [](auto) {}});
     REQUIRE(hooks.refuse(request("POST", "/foo/slots/0")));
     CHECK(hooks.refuse(request("POST", "/foo/slots/0"))->status == 403);
     CHECK_FALSE(hooks.refuse(request("GET", "/foo/slots")));
     CHECK_FALSE(hooks.refuse(request("POST", "/foo/v1/chat/completions")));
 
-    request_hooks allowing("", true, {nobody, [] {}});
+    request_hooks allowing("", true, {nobody, [](auto) {}});
     CHECK_FALSE(allowing.refuse(request("POST", "/slots/0")));
 }
 
 TEST_CASE("a stream whose client left is remembered, one that ended is not") {
-    request_hooks hooks("", false, {nobody, [] {}});
+    request_hooks hooks("", false, {nobody, [](auto) {}});
     const auto left = request("POST", "/v1/chat/completions", "left");
     const auto ended = request("POST", "/v1/chat/completions", "ended");
     const auto plain = request("POST", "/v1/chat/completions");
@@ -67,7 +67,7 @@ TEST_CASE("a stream whose client left is remembered, one that ended is not") {
 }
 
 TEST_CASE("a stream that is taken up again counts once, and is over when that ends") {
-    request_hooks hooks("", false, {nobody, [] {}});
+    request_hooks hooks("", false, {nobody, [](auto) {}});
     const auto stream = request("GET", "/v1/stream", "c");
     forward(hooks, stream);
     hooks.after_response(stream, proxy::outcome::client_gone);
@@ -83,7 +83,7 @@ TEST_CASE("a stream that is taken up again counts once, and is over when that en
 }
 
 TEST_CASE("the memory for open streams is bounded, the latest stay") {
-    request_hooks hooks("", false, {nobody, [] {}});
+    request_hooks hooks("", false, {nobody, [](auto) {}});
     for (int i = 0; i != 1000; ++i) {
         const auto id = std::to_string(i);
         forward(hooks, request("POST", "/", id));
@@ -101,7 +101,7 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
              told.push_back("before " + start);
              co_return;
          },
-         [&] { told.push_back("after"); }});
+         [&](auto) { told.push_back("after"); }});
     for (const char* path :
          {"/foo/completion", "/foo/v1/completions", "/foo/v1/chat/completions", "/foo/v1/messages",
           "/foo/v1/responses", "/foo/infill", "/foo/v1/embeddings", "/foo/something/new"}) {
@@ -136,7 +136,7 @@ TEST_CASE("a request that left while it waited was never under way") {
              throw std::runtime_error("cancelled");
              co_return;
          },
-         [&] { --under_way; }});
+         [&](auto) { --under_way; }});
     const auto view = request("POST", "/completion");
     boost::asio::io_context context;
     boost::asio::co_spawn(
@@ -145,4 +145,39 @@ TEST_CASE("a request that left while it waited was never under way") {
     context.run();
     hooks.after_response(view, proxy::outcome::client_gone);
     CHECK(under_way == 0);
+}
+
+TEST_CASE("the receipt of a request comes with its end") {
+    std::vector<std::optional<llama::receipt>> receipts;
+    request_hooks hooks("", false, {nobody, [&](auto receipt) { receipts.push_back(receipt); }});
+    const auto view = request("POST", "/completion");
+    const auto answer = [&](unsigned status, std::string_view coding, std::string_view body,
+                            proxy::outcome how) {
+        proxy::response_view response;
+        response.status = status;
+        response.header = [coding](std::string_view) {
+            return coding.empty() ? std::nullopt : std::optional(coding);
+        };
+        forward(hooks, view);
+        const auto observer = hooks.observe_response(view, response);
+        if (observer) {
+            observer->see(body);
+        }
+        hooks.after_response(view, how);
+        return receipts.back();
+    };
+    constexpr auto body = R"({"timings":{"cache_n":700,"prompt_n":20}})";
+    using proxy::outcome;
+    CHECK(answer(200, "", body, outcome::complete) == llama::receipt{700, 20});
+    CHECK(answer(200, "identity", body, outcome::complete) == llama::receipt{700, 20});
+    CHECK_FALSE(answer(200, "", "{}", outcome::complete));
+    CHECK_FALSE(answer(200, "gzip", body, outcome::complete));
+    CHECK_FALSE(answer(400, "", body, outcome::complete));
+    CHECK_FALSE(answer(200, "", body, outcome::client_gone));
+    CHECK(receipts.size() == 6);
+
+    proxy::response_view response;
+    response.status = 200;
+    response.header = [](std::string_view) { return std::nullopt; };
+    CHECK_FALSE(hooks.observe_response(request("GET", "/slots"), response));
 }

@@ -36,6 +36,7 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
     put_snapshot(disk, own_directory, 'a', 1000, 100, [](auto& one) {
         one.pinned = true;
         one.uses = 7;
+        one.reused = 5;
     });
     put_snapshot(disk, own_directory, 'b', 1000, 200, [](auto& one) {
         one.quarantine = "its checksum differs";
@@ -54,7 +55,7 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
     INFO(table);
     CHECK(count_lines(table) == 8);
     CHECK(has(table, id_of('a') + "  tiny"));
-    CHECK(has(table, "  3 h     7  ready, pinned\n"));
+    CHECK(has(table, "  3 h     7       5  ready, pinned\n"));
     CHECK(has(table, "quarantined: its checksum differs\n"));
     CHECK(has(table, "broken: its state file has 1000 bytes, but 1 were saved\n"));
     CHECK(has(table, "superseded\n"));
@@ -71,6 +72,7 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
         if (one["id"] == id_of('a')) {
             CHECK(one["pinned"] == true);
             CHECK(one["uses"] == 7);
+            CHECK(one["reused"] == 5);
             CHECK(one["tokens"] == 100);
             CHECK(one["state"] == "ready");
             CHECK(one["created"] == "1970-01-01T00:01:40Z");
@@ -79,6 +81,16 @@ TEST_CASE("the table has a line for each snapshot with what a user asks for") {
             CHECK(one["superseded_by"] == id_of('e'));
         }
     }
+}
+
+TEST_CASE("a snapshot that is not restored any more is called retired") {
+    virtual_disk disk;
+    put_snapshot(disk, own_directory, 'a', 1000, 100, [](auto& one) { one.missed = 2; });
+    const auto stored = take_inventory(disk, store_root);
+    CHECK(has(list_as_table(stored, store_root, bound, at(100)), "  retired\n"));
+    const auto json = nlohmann::json::parse(list_as_json(stored, store_root, bound));
+    CHECK(json["snapshots"][0]["state"] == "retired");
+    CHECK(json["snapshots"][0]["missed"] == 2);
 }
 
 TEST_CASE("names that would do something to a terminal are harmless in the table") {

@@ -86,15 +86,57 @@ TEST_CASE("without slots nothing is restored") {
 TEST_CASE("slots are saved the fullest first; untouched and empty ones are not") {
     const std::vector<llama::slot> slots{
         {0, 100, false, 50}, {1, 100, false, 0}, {2, 100, false, std::nullopt}, {3, 100, true, 80}};
-    const auto plan = plan_save(slots);
+    const keeper::slot_table nothing_known;
+    const auto plan = plan_save(slots, nothing_known, 1);
     REQUIRE(plan.size() == 2);
     CHECK(plan[0].id == 3);
     CHECK(plan[0].tokens == 80);
     CHECK(plan[1].id == 0);
-    CHECK(plan_save({}).empty());
+    CHECK(plan_save({}, nothing_known, 1).empty());
+    CHECK(plan_save(slots, nothing_known, 51).size() == 1);
     const auto blindly = plan_save_blindly(3);
     REQUIRE(blindly.size() == 3);
     CHECK(blindly[2].id == 2);
     CHECK_FALSE(blindly[2].tokens);
     CHECK(plan_save_blindly(-1).empty());
+}
+
+TEST_CASE("the slots that lose the most for the time of their save are saved first") {
+    const std::vector<llama::slot> before{{0, 100, false, 900, 1}, {1, 100, false, 10, 1}};
+    keeper::slot_table known;
+    known.begin_with(before, {});
+    const auto ids = [&](std::vector<llama::slot> slots) {
+        std::vector<int> found;
+        for (const auto& one : plan_save(slots, known, 1)) {
+            found.push_back(one.id);
+        }
+        return found;
+    };
+    CHECK(ids({{0, 100, false, 1000, 2}, {1, 100, false, 90, 2}}) == std::vector{1, 0});
+    CHECK(ids({{0, 100, false, 9000, 2}, {1, 100, false, 20, 2}}) == std::vector{0, 1});
+    CHECK(ids({{0, 100, false, 900, 1}, {1, 100, false, 20, 2}}) == std::vector{1});
+    CHECK(ids({{2, 100, false, 50, 1}, {3, 100, false, 60, 1}}) == std::vector{3, 2});
+}
+
+TEST_CASE("what was restored in vain twice in a row is not restored again") {
+    auto all = std::vector{snapshot("a", 100, 1), snapshot("b", 100, 2)};
+    all[0].manifest.missed = 1;
+    CHECK(steps_of(plan_restore(all, now_signature, {4, 0})) == "b->0 a->1 ");
+    all[0].manifest.missed = 2;
+    const auto plan = plan_restore(all, now_signature, {4, 0});
+    CHECK(steps_of(plan) == "b->0 ");
+    CHECK(
+        describe_skipped(plan) == "skipped 1 snapshot (100 KiB): twice in a row restored in vain");
+}
+
+TEST_CASE("restores that were never of use are known from all snapshots of the model") {
+    auto all = std::vector{snapshot("a", 100, 1), snapshot("b", 100, 2)};
+    CHECK_FALSE(keeper::are_never_reused({}));
+    CHECK_FALSE(keeper::are_never_reused(all));
+    all[0].manifest.missed = 1;
+    CHECK_FALSE(keeper::are_never_reused(all)); // may be a mishap
+    all[1].manifest.missed = 1;
+    CHECK(keeper::are_never_reused(all));
+    all[1].manifest.reused = 1;
+    CHECK_FALSE(keeper::are_never_reused(all));
 }

@@ -26,3 +26,24 @@ TEST_CASE("saves that took no time tell nothing") {
     speed.note(60'000, 100us);
     CHECK_FALSE(speed.time_for(1'000'000'000));
 }
+
+TEST_CASE("the quickest save of earlier runs counts until one is measured") {
+    std::vector<hibernate::store::snapshot> earlier(4);
+    const auto set = [&](std::size_t at, std::uint64_t bytes, std::chrono::microseconds time) {
+        earlier[at].manifest.bytes = bytes;
+        earlier[at].manifest.save_time = time;
+    };
+    set(0, 1000, 100ms);
+    set(1, 2000, 100ms);
+    set(2, 9000, 1ms); // too short to tell
+    set(3, 9000, 0ms); // not known
+    save_speed speed;
+    speed.remember({});
+    CHECK_FALSE(speed.time_for(1000));
+    speed.remember(earlier);
+    CHECK(speed.time_for(1000) == 50ms);
+    save_speed measured;
+    measured.note(1000, 10ms);
+    measured.remember(earlier);
+    CHECK(measured.time_for(1000) == 10ms);
+}

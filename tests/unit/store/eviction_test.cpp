@@ -66,6 +66,7 @@ struct table {
 table one_of_each() {
     table all;
     all.snapshot("recent", 90);
+    all.snapshot("retired", 93).manifest->missed = 2;
     all.snapshot("old", 20);
     all.add(kind::snapshot, "older-elsewhere", 10, other_directory);
     all.snapshot("continued", 30);
@@ -83,15 +84,15 @@ table one_of_each() {
 
 TEST_CASE("victims go in the order of their worth, and no more than are needed") {
     const auto all = one_of_each();
-    auto question = all.asks_for(10);
+    auto question = all.asks_for(11);
     question.missing_models = {"/gone.gguf"};
-    const std::string order = "leftover broken quarantined gone other-build continued "
+    const std::string order = "leftover broken quarantined gone other-build continued retired "
                               "older-elsewhere old recent successor";
     CHECK(all.victims(question) == order);
 
     std::string part;
     std::size_t end = 0;
-    for (std::size_t items = 1; items <= 10; ++items) {
+    for (std::size_t items = 1; items <= 11; ++items) {
         end = std::min(order.find(' ', end + 1), order.size());
         question.needed = items * 10;
         CHECK(all.victims(question) == order.substr(0, end));
@@ -102,17 +103,18 @@ TEST_CASE("victims go in the order of their worth, and no more than are needed")
 
 TEST_CASE("each victim has its reason") {
     const auto all = one_of_each();
-    auto question = all.asks_for(10);
+    auto question = all.asks_for(11);
     question.missing_models = {"/gone.gguf"};
     const auto plan = plan_eviction(all.stored, question);
-    REQUIRE(plan.victims.size() == 10);
+    REQUIRE(plan.victims.size() == 11);
     CHECK(plan.victims[0].reason == "the leftover of a save that was cut off");
     CHECK(plan.victims[1].reason == "a reason");
     CHECK(plan.victims[2].reason == "a reason");
     CHECK(plan.victims[3].reason == "its model /gone.gguf is not there any more");
     CHECK(plan.victims[4].reason == "build b0, now b1");
     CHECK(plan.victims[5].reason == "another one continues it");
-    CHECK(plan.victims[6].reason == "the least recently used");
+    CHECK(plan.victims[6].reason == "its restores were of no use");
+    CHECK(plan.victims[7].reason == "the least recently used");
 }
 
 TEST_CASE("when all of it were not enough, nothing goes") {

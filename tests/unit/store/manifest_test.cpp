@@ -25,6 +25,9 @@ manifest example() {
     what.created = wall_time{std::chrono::seconds{1790000000}};
     what.last_used = wall_time{std::chrono::seconds{1790000100}};
     what.uses = 3;
+    what.reused = 2;
+    what.missed = 1;
+    what.save_time = std::chrono::microseconds(1234);
     what.reason = "stop";
     what.slot = 2;
     what.pinned = true;
@@ -64,6 +67,9 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.created == written.created);
     CHECK(read.last_used == written.last_used);
     CHECK(read.uses == written.uses);
+    CHECK(read.reused == written.reused);
+    CHECK(read.missed == written.missed);
+    CHECK(read.save_time == written.save_time);
     CHECK(read.reason == written.reason);
     CHECK(read.slot == written.slot);
     CHECK(read.tokens_hash == written.tokens_hash);
@@ -132,11 +138,15 @@ TEST_CASE("a later format is refused with a sentence, an impossible one too") {
     CHECK(read_manifest(R"({"format": 7})").problem.find("newer") != std::string::npos);
 }
 
-TEST_CASE("every field but the hash of its tokens has to be there") {
+TEST_CASE("every field but those of later versions has to be there") {
     auto what = example();
     what.tokens_hash.clear();
-    const auto whole = json::parse(write_manifest(what));
+    auto whole = json::parse(write_manifest(what));
+    for (const auto* added : {"reused", "missed", "save_us"}) {
+        CHECK(whole.erase(added) == 1);
+    }
     CHECK(whole.size() == 20);
+    CHECK(read_manifest(whole.dump()).value);
     for (const auto& [name, value] : whole.items()) {
         auto lacking = whole;
         lacking.erase(name);

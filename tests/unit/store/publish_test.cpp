@@ -1,6 +1,7 @@
 // What publish() promises: a snapshot or a reason, whatever fails and wherever the process dies.
 
 #include "captured_log.hpp"
+#include "llama_hibernate/store/snapshot_changes.hpp"
 #include "store_fixture.hpp"
 
 using namespace hibernate::test;
@@ -169,6 +170,37 @@ TEST_CASE("a conversation that went on supersedes what it began with") {
     REQUIRE_FALSE(directory->make_durable(id));
     CHECK(ids_of(directory->snapshots()) == std::vector<std::string>{id});
     CHECK(holds_nothing_but(disk, {id}));
+}
+
+TEST_CASE("what became of the restores of a conversation passes on to its later states") {
+    virtual_disk disk;
+    const auto directory = open_store(disk);
+    std::optional<bool> answer;
+    std::uint64_t length = 10;
+    const auto save_next = [&](std::optional<bool> was_reused) {
+        answer = was_reused;
+        auto save = stage(disk, *directory, token_run(1, length++));
+        save.was_reused = [&](const hibernate::store::manifest&) { return answer; };
+        const auto made = directory->publish(save, at(1));
+        REQUIRE(made.published);
+        CHECK_FALSE(directory->make_durable(made.published->manifest.id));
+        CHECK(made.reused_ids.size() == (was_reused == true ? 1 : 0));
+        CHECK(made.missed_ids.size() == (was_reused == false ? 1 : 0));
+        return std::pair(made.published->manifest.reused, made.published->manifest.missed);
+    };
+    const auto counts = [](std::uint64_t reused, std::uint64_t missed) {
+        return std::pair(reused, missed);
+    };
+    CHECK(save_next({}) == counts(0, 0));
+    CHECK(save_next(true) == counts(1, 0));
+    CHECK(save_next(false) == counts(1, 1));
+    CHECK(save_next({}) == counts(1, 1));
+    CHECK(save_next(false) == counts(1, 2));
+    CHECK(is_retired(directory->snapshots().at(0).manifest));
+    const auto id = directory->snapshots().at(0).manifest.id;
+    CHECK_FALSE(hibernate::store::lift_quarantine(disk, store_path, id));
+    CHECK_FALSE(is_retired(directory->snapshots().at(0).manifest));
+    CHECK(save_next(true) == counts(2, 0));
 }
 
 TEST_CASE("a durable save leaves nothing of the saves before it that waited for the medium") {

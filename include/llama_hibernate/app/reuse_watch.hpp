@@ -1,0 +1,47 @@
+#pragma once
+// What becomes of the snapshots that were restored: reused, or computed again in vain. The first
+// save that continues one tells, by the receipts of the requests that ran until then.
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/keeper/slot_receipts.hpp"
+#include "llama_hibernate/llama/context_memory.hpp"
+#include "llama_hibernate/store/model_directory.hpp"
+
+namespace hibernate::app {
+
+class reuse_watch {
+public:
+    /// All that was restored into the child, and its tokens together. kept_bytes is how much state
+    /// the child keeps beside what it works on; nothing that was displaced counts as missed.
+    void begin_with(
+        const std::vector<std::string>& restored_ids,
+        std::uint64_t restored_tokens,
+        std::uint64_t kept_bytes);
+
+    /// For a save of a slot where those turns ran. It stands on its own: for another thread.
+    store::reuse_judge judge(keeper::slot_turns turns) const;
+
+    /// They were continued by a save; nothing that is saved later says anything of them.
+    void settle(const std::vector<std::string>& superseded_ids);
+
+private:
+    std::set<std::string> awaited_;
+    std::uint64_t restored_tokens_ = 0;
+    std::uint64_t kept_bytes_ = 0;
+};
+
+/// One loud line if the restores of this model were never of use, and why, as far as its newest
+/// snapshot tells. Returns whether there was one. Blocks, and may read a whole state file.
+bool warn_if_never_reused(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const std::vector<store::snapshot>& snapshots,
+    llama::context_memory memory);
+
+} // namespace hibernate::app

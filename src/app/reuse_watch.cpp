@@ -1,0 +1,95 @@
+#include "llama_hibernate/app/reuse_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/keeper/restore_plan.hpp"
+#include "llama_hibernate/llama/state_file.hpp"
+#include "llama_hibernate/llama/state_trailers.hpp"
+
+namespace hibernate::app {
+
+namespace {
+
+/// How many more tokens the child may compute until it displaces what was restored.
+std::uint64_t
+tokens_until_displaced(const store::manifest& of, std::uint64_t kept, std::uint64_t restored) {
+    const auto bytes_per_token = std::max<std::uint64_t>(of.bytes / of.tokens, 1);
+    const auto tokens = kept / bytes_per_token;
+    return tokens - std::min(tokens, restored);
+}
+
+bool lacks_checkpoints(disk& disk, const std::filesystem::path& file) {
+    const auto reading = llama::read_state_file_head(disk, file);
+    if (!reading.head) {
+        return false;
+    }
+    const auto found = llama::read_state_trailers(disk, file, *reading.head);
+    return found.trailers && found.trailers->checkpoints.empty();
+}
+
+} // namespace
+
+void reuse_watch::begin_with(
+    const std::vector<std::string>& restored_ids,
+    std::uint64_t restored_tokens,
+    std::uint64_t kept_bytes) {
+    awaited_ = {restored_ids.begin(), restored_ids.end()};
+    restored_tokens_ = restored_tokens;
+    kept_bytes_ = kept_bytes;
+}
+
+store::reuse_judge reuse_watch::judge(keeper::slot_turns turns) const {
+    return [turns = std::move(turns), awaited = awaited_, restored = restored_tokens_,
+            kept = kept_bytes_](const store::manifest& old) -> std::optional<bool> {
+        if (!awaited.contains(old.id)) {
+            return std::nullopt;
+        }
+        const auto until_displaced = tokens_until_displaced(old, kept, restored);
+        switch (keeper::judge_restored(turns, old.tokens, until_displaced)) {
+        case keeper::reuse::reused:
+            return true;
+        case keeper::reuse::missed:
+            return false;
+        case keeper::reuse::unknown:
+            break;
+        }
+        return std::nullopt;
+    };
+}
+
+void reuse_watch::settle(const std::vector<std::string>& superseded_ids) {
+    for (const auto& id : superseded_ids) {
+        awaited_.erase(id);
+    }
+}
+
+bool warn_if_never_reused(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const std::vector<store::snapshot>& snapshots,
+    llama::context_memory memory) {
+    if (!keeper::are_never_reused(snapshots)) {
+        return false;
+    }
+    const auto newest =
+        std::max_element(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
+            return a.manifest.created < b.manifest.created;
+        });
+    const bool limited = memory != llama::context_memory::everything &&
+                         lacks_checkpoints(disk, directory / newest->file_name);
+    log::error(
+        "restored conversations of this model have never been reused, but were computed again: {}",
+        limited
+            ? fmt::format(
+                  "it is a {} model, and the state files of this llama-server hold no context "
+                  "checkpoints; a newer llama-server writes them",
+                  llama::to_string(memory))
+            : "the cause is not known; does every request begin with the same tokens as before?");
+    return true;
+}
+
+} // namespace hibernate::app
