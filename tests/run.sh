@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and runs every test:   tests/run.sh [release|dev|tsan|fuzz]...
 #
 # Without arguments: release (all tests, the ones on a real llama-server included), dev (address and
-# undefined-behaviour sanitizers; all but those), and fuzz (each fuzzer for a minute; skipped where
+# undefined-behaviour sanitizers; all but those), and fuzz (each fuzzer for 30 s; skipped where
 # clang 19 cannot be had). The real llama-server is unpacked into build/
 # without installing it, or is the one that REAL_LLAMA_SERVER names; where there is none, the tests
 # that need it are reported as skipped.
@@ -41,7 +41,7 @@ for preset in "${presets[@]}"; do
     if [ "$preset" = fuzz ]; then
         step "fuzz"
         if packaging/install-packages fuzz; then
-            tests/fuzz/run.sh 60
+            tests/fuzz/run.sh 30
         else
             skipped+=("    the fuzzers: no clang 19")
         fi

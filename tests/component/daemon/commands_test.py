@@ -42,7 +42,7 @@ class Listing(StoreCase):
     def test_the_table_and_json(self):
         self.seed(LONG, OTHER)
         table = self.store("ls")
-        self.assertRegex(table.splitlines()[0], r"^ID +MODEL +TOKENS +SIZE +AGE +USES +STATE$")
+        self.assertRegex(table.splitlines()[0], r"^ID +MODEL +TOKENS +SIZE +AGE +USES +REUSED +STATE$")
         self.assertEqual(len(table.splitlines()), 4)
         self.assertIn("model.gguf", table)
         self.assertEqual({one["state"] for one in self.listed()}, {"ready"})
