@@ -78,6 +78,7 @@ daemon::daemon(
           {[this](std::string body_start) {
                return keeping_.before_request(std::move(body_start));
            },
+           [this] { return keeping_.before_other_request(); },
            [this](std::optional<llama::receipt> receipt) { keeping_.after_request(receipt); }}),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),

@@ -308,6 +308,12 @@ asio::awaitable<void> keeping::before_request(std::string body_start) {
     }
 }
 
+asio::awaitable<void> keeping::before_other_request() {
+    if (live_) {
+        co_await live_->before_other_request();
+    }
+}
+
 void keeping::after_request(std::optional<llama::receipt> receipt) {
     if (live_) {
         live_->after_request(receipt);

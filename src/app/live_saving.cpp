@@ -140,8 +140,7 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
             }
         }
         if (may_have_slept(*me)) {
-            me->saving = true;
-            asio::co_spawn(me->context, revive(me), asio::detached);
+            begin_revive(me);
             continue;
         }
         auto threatened = threatened_by(*me, body_start);
@@ -166,6 +165,21 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
     ++me->traffic.in_flight;
     me->last_admission = clock::now();
     me->last_start = std::move(body_start);
+}
+
+asio::awaitable<void> live_saving::before_other_request() {
+    const auto me = state_;
+    while (!me->stopped && may_have_slept(*me)) {
+        if (!me->saving && !me->observing) {
+            begin_revive(me);
+        }
+        co_await me->wait();
+    }
+}
+
+void live_saving::begin_revive(const std::shared_ptr<state>& me) {
+    me->saving = true;
+    asio::co_spawn(me->context, revive(me), asio::detached);
 }
 
 bool live_saving::may_have_slept(const state& me) {

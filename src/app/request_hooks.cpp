@@ -53,6 +53,16 @@ bool request_hooks::may_take_slot(const proxy::request_view& request) const {
            !path.starts_with("/slots/");
 }
 
+/// llama-server loads its model again for whatever needs it, and to show its slots.
+bool request_hooks::wakes_child(const proxy::request_view& request) const {
+    const std::string_view path = request.path;
+    if (!path.starts_with(api_prefix_)) {
+        return false;
+    }
+    const auto own = path.substr(api_prefix_.size());
+    return request.method == "POST" || own == "/slots" || own == "/lora-adapters";
+}
+
 bool request_hooks::wants_body(const proxy::request_view& request) {
     return may_take_slot(request);
 }
@@ -73,6 +83,8 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
     if (may_take_slot(request)) {
         co_await watch_.before_request(std::string(request.body_start));
         watched_.emplace(&request, nullptr);
+    } else if (wakes_child(request)) {
+        co_await watch_.before_other_request();
     }
     if (const auto id = request.header(conversation_header); id && !id->empty()) {
         std::erase(open_streams_, *id);

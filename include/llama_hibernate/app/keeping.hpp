@@ -85,6 +85,7 @@ public:
 
     /// Around each request that a slot may work on: see live_saving.
     boost::asio::awaitable<void> before_request(std::string body_start);
+    boost::asio::awaitable<void> before_other_request();
     void after_request(std::optional<llama::receipt> receipt);
 
     /// Saves every changed slot. Nothing of it is on the medium for sure before finish().

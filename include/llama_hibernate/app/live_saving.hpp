@@ -68,6 +68,9 @@ public:
     /// To be awaited before a request that a slot may work on goes to the child: until no save is
     /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
     boost::asio::awaitable<void> before_request(std::string body_start);
+    /// Before any other request that would wake the child: what it forgot in a sleep is restored
+    /// first.
+    boost::asio::awaitable<void> before_other_request();
     /// When it has ended, with its receipt if it brought one.
     void after_request(std::optional<llama::receipt> receipt);
 
@@ -81,6 +84,7 @@ public:
 private:
     struct state;
     static boost::asio::awaitable<void> revive(std::shared_ptr<state> me);
+    static void begin_revive(const std::shared_ptr<state>& me);
     static bool may_have_slept(const state& me);
     static void look_again_later(const std::shared_ptr<state>& me);
     static void begin_observe(const std::shared_ptr<state>& me);

@@ -16,9 +16,11 @@ namespace hibernate::app {
 
 class request_hooks final : public proxy::hooks {
 public:
-    /// Who saves slots while requests are served: told of each request that a slot may work on.
+    /// Who saves slots while requests are served: told of each request that a slot may work on, and
+    /// before any other that would wake a child that sleeps.
     struct slot_watch {
         std::function<boost::asio::awaitable<void>(std::string body_start)> before_request;
+        std::function<boost::asio::awaitable<void>()> before_other_request;
         std::function<void(std::optional<llama::receipt> receipt)> after_request;
     };
 
@@ -41,6 +43,7 @@ public:
 
 private:
     bool may_take_slot(const proxy::request_view& request) const;
+    bool wakes_child(const proxy::request_view& request) const;
 
     std::string api_prefix_;
     slot_watch watch_;

@@ -358,6 +358,18 @@ class Sleep(LiveCase):
         harness.get(daemon.port, "/slots")
         self.assertGreater(self.cached(daemon, LONG), 700)
 
+    def test_somebody_else_woke_it_before_anybody_asked_for_anything(self):
+        self.stop(self.seeded())
+        daemon = self.serve("--sleep-idle-seconds", 2)
+        self.sleep(daemon)
+        self.assertEqual(harness.post(daemon.port, "/tokenize", {"content": "a"}).status, 200)
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
+    def seeded(self):
+        daemon = self.serve()
+        self.complete(daemon)
+        return daemon
+
     def test_awake_all_the_time_nothing_is_restored(self):
         daemon = self.serve("--sleep-idle-seconds", 60)
         for _ in range(3):

@@ -37,22 +37,25 @@ using ids = std::vector<std::string>;
 boost::asio::awaitable<void> nobody(std::string) {
     co_return;
 }
+boost::asio::awaitable<void> nothing() {
+    co_return;
+}
 
 } // namespace
 
 TEST_CASE("slot actions from outside are refused, reading the slots is not") {
-    request_hooks hooks("/foo", false, {nobody, [](auto) {}});
+    request_hooks hooks("/foo", false, {nobody, nothing, [](auto) {}});
     REQUIRE(hooks.refuse(request("POST", "/foo/slots/0")));
     CHECK(hooks.refuse(request("POST", "/foo/slots/0"))->status == 403);
     CHECK_FALSE(hooks.refuse(request("GET", "/foo/slots")));
     CHECK_FALSE(hooks.refuse(request("POST", "/foo/v1/chat/completions")));
 
-    request_hooks allowing("", true, {nobody, [](auto) {}});
+    request_hooks allowing("", true, {nobody, nothing, [](auto) {}});
     CHECK_FALSE(allowing.refuse(request("POST", "/slots/0")));
 }
 
 TEST_CASE("a stream whose client left is remembered, one that ended is not") {
-    request_hooks hooks("", false, {nobody, [](auto) {}});
+    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
     const auto left = request("POST", "/v1/chat/completions", "left");
     const auto ended = request("POST", "/v1/chat/completions", "ended");
     const auto plain = request("POST", "/v1/chat/completions");
@@ -67,7 +70,7 @@ TEST_CASE("a stream whose client left is remembered, one that ended is not") {
 }
 
 TEST_CASE("a stream that is taken up again counts once, and is over when that ends") {
-    request_hooks hooks("", false, {nobody, [](auto) {}});
+    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
     const auto stream = request("GET", "/v1/stream", "c");
     forward(hooks, stream);
     hooks.after_response(stream, proxy::outcome::client_gone);
@@ -83,7 +86,7 @@ TEST_CASE("a stream that is taken up again counts once, and is over when that en
 }
 
 TEST_CASE("the memory for open streams is bounded, the latest stay") {
-    request_hooks hooks("", false, {nobody, [](auto) {}});
+    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
     for (int i = 0; i != 1000; ++i) {
         const auto id = std::to_string(i);
         forward(hooks, request("POST", "/", id));
@@ -99,6 +102,10 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
         "/foo", true,
         {[&](std::string start) -> boost::asio::awaitable<void> {
              told.push_back("before " + start);
+             co_return;
+         },
+         [&]() -> boost::asio::awaitable<void> {
+             told.push_back("other");
              co_return;
          },
          [&](auto) { told.push_back("after"); }});
@@ -125,7 +132,14 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
         forward(hooks, view);
         hooks.after_response(view, proxy::outcome::complete);
     }
+    CHECK(told == ids{"other", "other", "other"}); // those that wake a child, of its own paths
+    told.clear();
+    for (const char* path : {"/foo/props", "/foo/health", "/foo/v1/models", "/foo/"}) {
+        forward(hooks, request("GET", path));
+    }
     CHECK(told.empty());
+    forward(hooks, request("GET", "/foo/slots"));
+    CHECK(told == ids{"other"});
 }
 
 TEST_CASE("a request that left while it waited was never under way") {
@@ -136,7 +150,7 @@ TEST_CASE("a request that left while it waited was never under way") {
              throw std::runtime_error("cancelled");
              co_return;
          },
-         [&](auto) { --under_way; }});
+         nothing, [&](auto) { --under_way; }});
     const auto view = request("POST", "/completion");
     boost::asio::io_context context;
     boost::asio::co_spawn(
@@ -149,7 +163,8 @@ TEST_CASE("a request that left while it waited was never under way") {
 
 TEST_CASE("the receipt of a request comes with its end") {
     std::vector<std::optional<llama::receipt>> receipts;
-    request_hooks hooks("", false, {nobody, [&](auto receipt) { receipts.push_back(receipt); }});
+    request_hooks hooks(
+        "", false, {nobody, nothing, [&](auto receipt) { receipts.push_back(receipt); }});
     const auto view = request("POST", "/completion");
     const auto answer = [&](unsigned status, std::string_view coding, std::string_view body,
                             proxy::outcome how) {
