@@ -50,7 +50,7 @@ keeping::keeping(
     const llama::server_args& args,
     std::unique_ptr<disk> disk)
     : context_(context), options_(options), args_(args), disk_(std::move(disk)),
-      background_(context), disk_thread_(context) {}
+      boundary_(options.boundary), background_(context), disk_thread_(context) {}
 
 asio::awaitable<void> keeping::open() {
     const auto given = advise(args_);
@@ -156,6 +156,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     const auto look = [this] { return directory_->snapshots(); };
     auto snapshots = co_await disk_thread_.run(look);
     speed_.remember(snapshots);
+    boundary_.begin_with(facts_->memory, snapshots, facts_->signature);
     if (keeper::are_never_reused(snapshots)) {
         begin_look_for_reuse();
     }
@@ -320,28 +321,40 @@ void keeping::after_request(std::optional<llama::receipt> receipt) {
     }
 }
 
-asio::awaitable<std::optional<std::uint64_t>>
+slot_saver keeping::make_saver(llama::client& client, slot_saver::history_of history) {
+    return slot_saver(
+        client, disk_thread_, *disk_, *directory_, *room_, *facts_, just_saved_,
+        options_.min_tokens, speed_, boundary_, std::move(history));
+}
+
+asio::awaitable<std::optional<live_saving::saved_slot>>
 keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save what) {
+    std::optional<live_saving::saved_slot> outcome;
     if (!facts_) {
-        co_return std::nullopt; // the child has just died
+        co_return outcome; // the child has just died
     }
-    const auto judge = [this, &what](int) { return reuse_.judge(what.turns); };
-    slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
-        speed_, judge);
+    const auto history = [this, &what](int) { return reuse_.history_of(what.turns); };
+    auto saver = make_saver(*client, history);
     const keeper::slot_to_save slot{what.slot.id, what.slot.tokens};
-    auto report = co_await saver.save_one(slot, what.reason, clock::now() + what.limit);
+    const auto how =
+        what.may_cut ? slot_saver::extent::with_prompt : slot_saver::extent::whole_only;
+    auto report = co_await saver.save_one(slot, what.reason, how, clock::now() + what.limit);
     note_reuse(report);
     if (report.saved_ids.empty()) {
-        co_return std::nullopt;
+        co_return outcome;
     }
-    const auto id = report.saved_ids.front();
-    just_saved_ = {id};
+    just_saved_ = {report.saved_ids.begin(), report.saved_ids.end()};
     // Requests need not wait for the medium.
-    background_.start([this, id] { make_durable(id); }, [] {});
+    const auto sync = [this, ids = report.saved_ids] {
+        for (const auto& id : ids) {
+            make_durable(id);
+        }
+    };
+    background_.start(sync, [] {});
     const auto note = [this, bytes = report.bytes] { account_->note(bytes, store::wall_now()); };
     disk_thread_.start(note, [] {});
-    co_return report.tokens;
+    outcome = live_saving::saved_slot{report.tokens, report.cut};
+    co_return outcome;
 }
 
 bool keeping::may_write() {
@@ -397,13 +410,11 @@ asio::awaitable<void> keeping::save(
         co_await live_->stop(deadline);
     }
     const keeper::slot_table nothing_known;
-    const auto judge = [this](int slot) {
-        return reuse_.judge(
+    const auto history = [this](int slot) {
+        return reuse_.history_of(
             live_ ? live_->receipts().turns_of(slot) : keeper::slot_turns{{}, false});
     };
-    slot_saver saver(
-        *client, disk_thread_, *directory_, *room_, *facts_, just_saved_, options_.min_tokens,
-        speed_, judge);
+    auto saver = make_saver(*client, history);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {
@@ -411,7 +422,7 @@ asio::awaitable<void> keeping::save(
         co_return;
     }
     log::info(
-        "saved {}, {} tokens, {} in {}", conversations(saved_ids_.size()), report.tokens,
+        "saved {}, {} tokens, {} in {}", conversations(report.conversations), report.tokens,
         format_bytes(report.bytes), format_duration(report.time));
     if (report.not_saved != 0) {
         log::error(

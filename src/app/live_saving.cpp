@@ -325,16 +325,23 @@ asio::awaitable<void> live_saving::save(
             break;
         }
         // A slot that a request in flight takes meanwhile is saved when that has ended: too late.
-        const auto limit = me->traffic.in_flight == 0 ? save_limit : save_limit_in_traffic;
-        std::optional<std::uint64_t> tokens;
+        const bool alone = me->traffic.in_flight == 0;
+        const auto limit = alone ? save_limit : save_limit_in_traffic;
+        std::optional<saved_slot> saved;
         try {
-            due_save what{slot, me->receipts.turns_of(slot.id), reason, limit};
-            tokens = co_await me->save(std::move(what));
+            due_save what{slot, me->receipts.turns_of(slot.id), reason, limit, alone};
+            saved = co_await me->save(std::move(what));
         } catch (const std::exception& failure) { // out of memory, say
             log::error("slot {} was not saved: {}", slot.id, failure.what());
         }
-        if (tokens) {
-            me->slots.saved(slot.id, *tokens, slot.task);
+        if (saved && saved->cut) {
+            me->slots.observe({*saved->cut}, clock::now());
+            me->receipts.observe({*saved->cut}, {});
+        }
+        if (saved) {
+            me->slots.saved(
+                slot.id, saved->cut ? saved->cut->tokens.value_or(0) : saved->tokens,
+                saved->cut ? saved->cut->task : slot.task);
             me->receipts.saved(slot.id);
         } else {
             me->slots.failed(slot.id, slot.task);

@@ -128,6 +128,20 @@ constexpr std::array table = {
                             {"none", restore_extent::none}});
             }},
     option{
+        .name = "boundary",
+        .value = "auto|always|never",
+        .default_value = "auto",
+        .meaning =
+            "Whether the prompt of a conversation is saved a second time without its last reply, "
+            "for models\n      that reuse a saved state only as a whole; auto: where that is so.",
+        .set =
+            [](options& into, const given_value& given) {
+                into.boundary = choice_of<keeper::boundary_choice>(
+                    given, {{"auto", keeper::boundary_choice::automatic},
+                            {"always", keeper::boundary_choice::always},
+                            {"never", keeper::boundary_choice::never}});
+            }},
+    option{
         .name = "restore-memory",
         .value = "SIZE",
         .default_value = "--cache-ram, at most a quarter of the available memory",

@@ -49,7 +49,9 @@ store::reuse_judge reuse_watch::judge(keeper::slot_turns turns) const {
             return std::nullopt;
         }
         const auto until_displaced = tokens_until_displaced(old, kept, restored);
-        switch (keeper::judge_restored(turns, old.tokens, until_displaced)) {
+        // More than the prompt is of use only to clients that repeat the reply as it was.
+        const auto useful = old.prompt_tokens != 0 ? old.prompt_tokens : old.tokens;
+        switch (keeper::judge_restored(turns, useful, until_displaced)) {
         case keeper::reuse::reused:
             return true;
         case keeper::reuse::missed:
@@ -59,6 +61,16 @@ store::reuse_judge reuse_watch::judge(keeper::slot_turns turns) const {
         }
         return std::nullopt;
     };
+}
+
+slot_saver::slot_history reuse_watch::history_of(keeper::slot_turns turns) const {
+    slot_saver::slot_history history;
+    if (turns.complete && !turns.turns.empty()) {
+        const auto& last = turns.turns.back().receipt;
+        history.prompt_tokens = last.reused + last.computed;
+    }
+    history.was_reused = judge(std::move(turns));
+    return history;
 }
 
 void reuse_watch::settle(const std::vector<std::string>& superseded_ids) {

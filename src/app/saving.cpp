@@ -7,6 +7,8 @@
 
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/llama/state_file.hpp"
+#include "llama_hibernate/llama/state_trailers.hpp"
 
 namespace hibernate::app {
 
@@ -18,6 +20,30 @@ namespace {
 
 const std::string too_slow = "the disk is too slow for the stop budget";
 
+/// Nothing if it cannot be told.
+std::optional<bool> holds_checkpoints(disk& disk, const std::filesystem::path& file) {
+    const auto reading = llama::read_state_file_head(disk, file);
+    if (!reading.head) {
+        return std::nullopt;
+    }
+    const auto found = llama::read_state_trailers(disk, file, *reading.head);
+    return found.trailers ? std::optional(!found.trailers->checkpoints.empty()) : std::nullopt;
+}
+
+/// None if there are not that many, or one of them is an image's.
+std::vector<llama::token>
+first_tokens(disk& disk, const std::filesystem::path& file, std::uint64_t count) {
+    auto reading = llama::read_state_file_head(disk, file);
+    if (!reading.head || reading.head->tokens.size() < count) {
+        return {};
+    }
+    auto tokens = std::move(reading.head->tokens);
+    tokens.resize(static_cast<std::size_t>(count));
+    const bool has_media =
+        std::any_of(tokens.begin(), tokens.end(), [](const llama::token one) { return one < 0; });
+    return has_media ? std::vector<llama::token>() : tokens;
+}
+
 } // namespace
 
 // What runs on the disk thread may outlast this object, when the deadline comes first: it refers
@@ -26,23 +52,27 @@ const std::string too_slow = "the disk is too slow for the stop budget";
 slot_saver::slot_saver(
     llama::client& client,
     disk_thread& disk,
+    hibernate::disk& store_disk,
     store::model_directory& directory,
     store::room_keeper& room,
     const child_facts& facts,
     std::set<std::string> in_use,
     std::uint64_t min_tokens,
     keeper::save_speed& speed,
-    judge_maker judge)
-    : client_(client), disk_(disk), directory_(directory), room_(room), facts_(facts),
-      min_tokens_(min_tokens), speed_(speed),
-      judge_(std::move(judge)), now_{facts.signature, std::move(in_use), facts.bytes_per_token} {}
+    boundary_policy& boundary,
+    history_of history)
+    : client_(client), disk_(disk), store_disk_(store_disk), directory_(directory), room_(room),
+      facts_(facts), min_tokens_(min_tokens), speed_(speed), boundary_(boundary),
+      history_(std::move(history)), now_{
+                                        facts.signature, std::move(in_use),
+                                        facts.bytes_per_token} {}
 
-asio::awaitable<save_report>
-slot_saver::save_one(keeper::slot_to_save slot, const char* reason, time_point deadline) {
+asio::awaitable<save_report> slot_saver::save_one(
+    keeper::slot_to_save slot, const char* reason, extent how, time_point deadline) {
     const std::function<bool()> never = [] { return false; };
     const bool ready = co_await prepare(deadline);
     if (ready) {
-        co_await save(slot, reason, deadline, never);
+        co_await save(slot, reason, how, deadline, never);
     }
     co_return std::move(report_);
 }
@@ -72,7 +102,7 @@ asio::awaitable<save_report> slot_saver::run(
         if (abandoned() || clock::now() >= deadline) {
             ++report_.not_saved;
         } else {
-            co_await save(slot, "stop", deadline, abandoned);
+            co_await save(slot, "stop", extent::with_prompt, deadline, abandoned);
         }
     }
     report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
@@ -100,53 +130,119 @@ slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
 asio::awaitable<void> slot_saver::save(
     keeper::slot_to_save slot,
     const char* reason,
+    extent how,
     time_point deadline,
     const std::function<bool()>& abandoned) {
+    auto history = history_(slot.id);
+    store::staged_save staged;
+    staged.slot = slot.id;
+    staged.reason = reason;
+    staged.was_reused = std::move(history.was_reused);
+    staged.prompt_tokens = history.prompt_tokens;
+    const auto whole = co_await save_state(slot, std::move(staged), deadline, abandoned);
+    if (whole && how == extent::with_prompt && !abandoned()) {
+        co_await save_prompt(slot, *whole, deadline, abandoned);
+    }
+}
+
+/// What is in the slot beyond the prompt is on disk now, so it may be cut off.
+asio::awaitable<void> slot_saver::save_prompt(
+    keeper::slot_to_save slot,
+    const store::publication& whole,
+    time_point deadline,
+    const std::function<bool()>& abandoned) {
+    const auto& saved = whole.published->manifest;
+    const auto file = directory_.path() / whole.published->file_name;
+    if (boundary_.asks_for_checkpoints()) {
+        const auto look = [&disk = store_disk_, file] { return holds_checkpoints(disk, file); };
+        const auto found = co_await disk_.run_until(deadline, look);
+        if (!found || !*found) {
+            co_return;
+        }
+        boundary_.learn_checkpoints(**found);
+    }
+    const auto cut = boundary_.cut(saved.tokens, saved.prompt_tokens, min_tokens_);
+    if (!cut) {
+        co_return;
+    }
+    const auto read = [&disk = store_disk_, file, count = *cut] {
+        return first_tokens(disk, file, count);
+    };
+    auto tokens = co_await disk_.run_until(deadline, read);
+    if (!tokens || tokens->empty() || abandoned()) {
+        co_return;
+    }
+    const auto computed = co_await client_.cut_slot(slot.id, std::move(*tokens), deadline);
+    if (!computed) {
+        boundary_.give_up(computed.failure().message);
+        co_return;
+    }
+    boundary_.learn_cost(*computed);
+
+    store::staged_save staged;
+    staged.slot = slot.id;
+    staged.reason = saved.reason;
+    staged.prompt_tokens = *cut;
+    staged.boundary_of = saved.id;
+    staged.missed = whole.boundary_missed;
+    const keeper::slot_to_save prompt{slot.id, *cut};
+    co_await save_state(prompt, std::move(staged), deadline, abandoned);
+    const auto slots = co_await client_.slots(deadline);
+    if (slots) {
+        for (const auto& one : *slots) {
+            report_.cut = one.id == slot.id ? one : report_.cut;
+        }
+    }
+}
+
+/// Nothing, and a line that says why, if it is not saved.
+asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
+    keeper::slot_to_save slot,
+    store::staged_save staged,
+    time_point deadline,
+    const std::function<bool()>& abandoned) {
+    std::optional<store::publication> nothing;
     const auto make_room = [&keeper = room_, now = now_, tokens = slot.tokens] {
         return keeper.before_save(now, tokens);
     };
     const auto room = co_await disk_.run_until(deadline, make_room);
     if (!room || !room->enough) {
-        give_up(slot.id, room ? room->problem : too_slow);
-        co_return;
+        give_up(staged, room ? room->problem : too_slow);
+        co_return nothing;
     }
     if (abandoned()) { // to make room took its time
         ++report_.not_saved;
-        co_return;
+        co_return nothing;
     }
-    if (comes_too_late(slot, room->estimate, deadline)) {
-        co_return;
+    if (comes_too_late(staged, room->estimate, deadline)) {
+        co_return nothing;
     }
 
-    store::staged_save staged;
     staged.staging_name = directory_.new_staging_name();
-    staged.slot = slot.id;
-    staged.reason = reason;
     staged.signature = facts_.signature;
     staged.model_name = facts_.model_name;
     staged.model_path = facts_.model_path;
-    staged.was_reused = judge_(slot.id);
     const auto create = [&directory = directory_, name = staged.staging_name] {
         return directory.create_staging(name);
     };
     const auto not_created = co_await disk_.run_until(deadline, create);
     if (!not_created || *not_created) {
         const auto why = not_created ? not_created->message() : too_slow;
-        give_up(slot.id, fmt::format("its file cannot be made: {}", why));
-        co_return;
+        give_up(staged, fmt::format("its file cannot be made: {}", why));
+        co_return nothing;
     }
     const auto saved = co_await client_.save_slot(slot.id, staged.staging_name, deadline);
     if (saved) {
         staged.tokens = saved->tokens < min_tokens_ ? 0 : saved->tokens; // 0: it is thrown away
         staged.bytes = saved->bytes;
         staged.time = saved->time;
-        co_await publish(std::move(staged), deadline);
-        co_return;
+        auto outcome = co_await publish(std::move(staged), deadline);
+        co_return outcome;
     }
     // Without an answer the child may still be writing it: then the next start removes it.
     if (saved.failure().status == 0) {
-        give_up(slot.id, saved.failure().message);
-        co_return;
+        give_up(staged, saved.failure().message);
+        co_return nothing;
     }
     const auto clean_up = [&keeper = room_, &directory = directory_, name = staged.staging_name,
                            expected = room->estimate] {
@@ -157,11 +253,13 @@ asio::awaitable<void> slot_saver::save(
     const auto found = co_await disk_.run_until(deadline, clean_up);
     const auto trouble = found.value_or("");
     give_up(
-        slot.id, trouble.empty() ? saved.failure().message
-                                 : fmt::format("{} ({})", saved.failure().message, trouble));
+        staged, trouble.empty() ? saved.failure().message
+                                : fmt::format("{} ({})", saved.failure().message, trouble));
+    co_return nothing;
 }
 
-asio::awaitable<void> slot_saver::publish(store::staged_save staged, time_point deadline) {
+asio::awaitable<std::optional<store::publication>>
+slot_saver::publish(store::staged_save staged, time_point deadline) {
     const auto work = [&keeper = room_, &directory = directory_, now = now_, staged] {
         auto outcome = directory.publish(staged, store::wall_now());
         if (outcome.published) {
@@ -173,52 +271,64 @@ asio::awaitable<void> slot_saver::publish(store::staged_save staged, time_point 
         }
         return outcome;
     };
-    const auto outcome = co_await disk_.run_until(deadline, work);
+    auto outcome = co_await disk_.run_until(deadline, work);
     if (!outcome || !outcome->published) {
         if (staged.tokens != 0) {
-            give_up(staged.slot, outcome ? outcome->problem : too_slow);
+            give_up(staged, outcome ? outcome->problem : too_slow);
         }
-        co_return;
+        outcome.reset();
+        co_return outcome;
     }
-    const auto& manifest = outcome->published->manifest;
+    note(*outcome);
+    co_return outcome;
+}
+
+void slot_saver::note(const store::publication& outcome) {
+    const auto& manifest = outcome.published->manifest;
+    const bool whole = manifest.boundary_of.empty();
     speed_.note(manifest.bytes, manifest.save_time);
+    boundary_.learn(outcome);
     now_.in_use.insert(manifest.id);
     report_.saved_ids.push_back(manifest.id);
-    const auto& superseded = outcome->superseded_ids;
     report_.superseded_ids.insert(
-        report_.superseded_ids.end(), superseded.begin(), superseded.end());
-    report_.missed += outcome->missed_ids.size();
-    report_.tokens += manifest.tokens;
+        report_.superseded_ids.end(), outcome.superseded_ids.begin(), outcome.superseded_ids.end());
+    report_.missed += outcome.missed_ids.size();
+    report_.conversations += whole ? 1 : 0;
+    report_.tokens += whole ? manifest.tokens : 0;
     report_.bytes += manifest.bytes;
     log::info(
-        "saved slot {} ({}): {} tokens, {} in {} (snapshot {})", staged.slot, staged.reason,
-        manifest.tokens, format_bytes(manifest.bytes),
+        "saved {}slot {} ({}): {} tokens, {} in {} (snapshot {})", whole ? "" : "the prompt of ",
+        manifest.slot, manifest.reason, manifest.tokens, format_bytes(manifest.bytes),
         format_duration(std::chrono::duration_cast<milliseconds>(manifest.save_time)), manifest.id);
-    for (const auto& id : outcome->reused_ids) {
+    for (const auto& id : outcome.reused_ids) {
         log::debug("snapshot {} had been restored, and was reused", id);
     }
-    for (const auto& id : outcome->missed_ids) {
+    for (const auto& id : outcome.missed_ids) {
         log::info("snapshot {} had been restored, but llama-server computed it again", id);
     }
 }
 
 bool slot_saver::comes_too_late(
-    keeper::slot_to_save slot, std::optional<std::uint64_t> bytes, time_point deadline) {
+    const store::staged_save& staged, std::optional<std::uint64_t> bytes, time_point deadline) {
     const auto time = bytes ? speed_.time_for(*bytes) : std::nullopt;
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - clock::now());
     if (!time || *time <= left) {
         return false;
     }
-    report_.missing_time += *time;
+    report_.missing_time += staged.boundary_of.empty() ? *time : milliseconds(0);
     give_up(
-        slot.id, fmt::format(
-                     "it would take {}, and {} are left", format_duration(*time),
-                     format_duration(std::max(left, milliseconds(0)))));
+        staged, fmt::format(
+                    "it would take {}, and {} are left", format_duration(*time),
+                    format_duration(std::max(left, milliseconds(0)))));
     return true;
 }
 
-void slot_saver::give_up(int slot, const std::string& why) {
-    log::error("slot {} was not saved: {}", slot, why);
+void slot_saver::give_up(const store::staged_save& staged, const std::string& why) {
+    if (!staged.boundary_of.empty()) { // the whole is on disk
+        log::warning("the prompt of slot {} was not saved apart: {}", staged.slot, why);
+        return;
+    }
+    log::error("slot {} was not saved: {}", staged.slot, why);
     ++report_.not_saved;
 }
 

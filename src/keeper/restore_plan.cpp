@@ -1,6 +1,8 @@
 #include "llama_hibernate/keeper/restore_plan.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -18,6 +20,32 @@ void sort_by_age(std::vector<store::snapshot>& snapshots) {
         return std::tie(b.manifest.created, a.manifest.id) <
                std::tie(a.manifest.created, b.manifest.id);
     });
+}
+
+/// Of a conversation that was saved with its last reply and without it, the one that was of use the
+/// last time: a client that repeats the reply as it was reuses the whole, any other only the
+/// prompt.
+void leave_one_of_each_pair(std::vector<store::snapshot>& snapshots) {
+    std::map<std::string, const store::manifest*> whole;
+    for (const auto& one : snapshots) {
+        if (one.manifest.boundary_of.empty()) {
+            whole[one.manifest.id] = &one.manifest;
+        }
+    }
+    std::set<std::string> dropped;
+    for (const auto& one : snapshots) {
+        const auto& prompt = one.manifest;
+        const auto twin = whole.find(prompt.boundary_of);
+        if (twin == whole.end()) {
+            continue;
+        }
+        const auto& full = *twin->second;
+        const bool prefer_full =
+            store::is_retired(prompt) ||
+            (full.went_on == store::continuation::verbatim && !store::is_retired(full));
+        dropped.insert(prefer_full ? prompt.id : full.id);
+    }
+    std::erase_if(snapshots, [&](const auto& one) { return dropped.contains(one.manifest.id); });
 }
 
 /// Gives each snapshot the slot it was saved from, while that is free, and the others what remains.
@@ -54,6 +82,7 @@ restore_plan plan_restore(
         plan.skipped.push_back({which.manifest.id, which.manifest.bytes, std::move(reasons)});
     };
 
+    leave_one_of_each_pair(snapshots);
     sort_by_age(snapshots);
     for (auto& snapshot : snapshots) {
         const auto& manifest = snapshot.manifest;

@@ -9,7 +9,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 namespace hibernate::llama {
 
@@ -168,6 +168,15 @@ client::push_into_cache(std::optional<int> slot, time_point deadline) {
     auto body = fmt::format(R"({{"prompt":[40],"n_predict":0{}}})", pinned);
     const auto reply = co_await call("POST", "/completion", std::move(body), deadline);
     co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
+}
+
+asio::awaitable<call_result<std::uint64_t>>
+client::cut_slot(int slot, std::vector<token> tokens, time_point deadline) {
+    auto body = fmt::format(
+        R"({{"prompt":[{}],"n_predict":0,"id_slot":{},"cache_prompt":true}})",
+        fmt::join(tokens, ","), slot);
+    auto reply = co_await call("POST", "/completion", std::move(body), deadline);
+    co_return read_with(read_computed, reply);
 }
 
 asio::awaitable<call_result<nothing>>

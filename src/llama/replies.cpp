@@ -91,6 +91,12 @@ call_result<nothing> read_generated(std::string_view body) {
     }
 }
 
+call_result<std::uint64_t> read_computed(std::string_view body) {
+    return read_json<std::uint64_t>(body, "a completion", [](const json& from) {
+        return from.at("timings").at("prompt_n").get<std::uint64_t>();
+    });
+}
+
 std::string read_error_message(std::string_view body) {
     constexpr std::size_t enough = 200;
     const auto parsed = json::parse(body, nullptr, false);

@@ -34,6 +34,18 @@ bool is_hex(std::string_view text, std::size_t digits) {
            });
 }
 
+const char* to_string(continuation how) {
+    switch (how) {
+    case continuation::verbatim:
+        return "verbatim";
+    case continuation::changed:
+        return "changed";
+    case continuation::unknown:
+        break;
+    }
+    return "";
+}
+
 /// Takes the fields that we know out of an object and remembers the first that is not as it must
 /// be; what remains in the object is what we do not know.
 class field_reader {
@@ -60,8 +72,18 @@ public:
     }
 
     /// Empty if there is no such field.
-    std::string hex_if_there(const char* name, std::size_t digits) {
-        return object_.contains(name) ? hex(name, digits) : std::string();
+    std::string hex_if_there(const char* name, std::size_t digits, bool may_be_empty = false) {
+        return object_.contains(name) ? hex(name, digits, may_be_empty) : std::string();
+    }
+
+    continuation continuation_if_there(const char* name) {
+        const auto given = object_.contains(name) ? text(name) : std::string();
+        for (const auto known : {continuation::verbatim, continuation::changed}) {
+            if (given == to_string(known)) {
+                return known;
+            }
+        }
+        return continuation::unknown;
     }
 
     /// 0 if there is no such field.
@@ -230,6 +252,10 @@ std::string write_manifest(const manifest& what) {
     object["reused"] = what.reused;
     object["missed"] = what.missed;
     object["save_us"] = what.save_time.count();
+    object["prompt_tokens"] = what.prompt_tokens;
+    object["boundary_of"] = what.boundary_of;
+    object["boundary_gap"] = what.boundary_gap;
+    object["went_on"] = to_string(what.went_on);
     object["reason"] = what.reason;
     object["slot"] = what.slot;
     if (!what.tokens_hash.empty()) {
@@ -279,6 +305,10 @@ manifest_reading read_manifest(std::string_view text) {
     value.reused = fields.count_if_there("reused");
     value.missed = fields.count_if_there("missed");
     value.save_time = std::chrono::microseconds(fields.count_if_there("save_us"));
+    value.prompt_tokens = fields.count_if_there("prompt_tokens");
+    value.boundary_of = fields.hex_if_there("boundary_of", id_digits, true);
+    value.boundary_gap = fields.count_if_there("boundary_gap");
+    value.went_on = fields.continuation_if_there("went_on");
     value.reason = fields.text("reason");
     value.slot =
         static_cast<int>(fields.number("slot", 0, std::numeric_limits<std::int32_t>::max()));

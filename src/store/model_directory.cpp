@@ -11,6 +11,7 @@
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/store/lineage.hpp"
 #include "snapshot_files.hpp"
+#include "succession.hpp"
 
 namespace hibernate::store {
 
@@ -71,38 +72,6 @@ llama::state_file_reading check_staged(disk& disk, const fs::path& file, const s
     return reading;
 }
 
-/// Whether the new snapshot holds all of an old one. The manifest of that one tells: if its state
-/// file is damaged or gone it is of no use, and its removal costs nothing. Only where an earlier
-/// version wrote the manifest, the tokens have to be read.
-bool holds_all_of(
-    disk& disk,
-    const fs::path& directory,
-    const llama::state_file_head& made,
-    const token_chain& chain,
-    const manifest& old) {
-    if (!old.quarantine.empty()) {
-        return false;
-    }
-    if (!old.tokens_hash.empty()) {
-        return chain.continues(old.tokens, old.tokens_hash);
-    }
-    const auto whole = examine_snapshot(disk, directory, old);
-    return whole.manifest && llama::continues(made, whole.head);
-}
-
-/// What was noted of a snapshot passes on to the one that supersedes it.
-void inherit(const manifest& old, const staged_save& save, publication& result) {
-    auto& made = result.published->manifest;
-    made.pinned = made.pinned || old.pinned;
-    made.uses = std::max(made.uses, old.uses);
-    made.reused = std::max(made.reused, old.reused);
-    made.missed = std::max(made.missed, old.missed);
-    const auto reused = save.was_reused ? save.was_reused(old) : std::nullopt;
-    if (reused) {
-        (*reused ? result.reused_ids : result.missed_ids).push_back(old.id);
-    }
-}
-
 /// The commit. What passes on is taken as it is at that moment: a pin may come while the child
 /// saves.
 error_code
@@ -117,12 +86,7 @@ add_manifest(disk& disk, const fs::path& directory, const staged_save& save, pub
             inherit(*old.value, save, result);
         }
     }
-    if (!result.reused_ids.empty()) {
-        ++made.reused;
-        made.missed = 0;
-    } else if (!result.missed_ids.empty()) {
-        ++made.missed;
-    }
+    made.reused += result.reused_ids.empty() ? 0 : 1;
     const auto when = save.durable ? when_synced::now : when_synced::later;
     return disk.replace(
         file_of(directory, made.id, manifest_extension), write_manifest(made), when);
@@ -370,22 +334,11 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.reason = save.reason;
     made.slot = save.slot;
     made.boot_id = boot_id();
-    const token_chain chain(*checked.head);
-    made.tokens_hash = chain.hash();
-    for (const auto& id : committed_ids(*names)) {
-        const auto old = load_manifest(disk_, path_, id);
-        if (old.value) { // the clock may have been set back, and this one is the latest
-            made.created = std::max(made.created, old.value->created + 1ms);
-            made.last_used = std::max(made.last_used, old.value->last_used + 1ms);
-        }
-        if (!old.value || old.value->tokens > save.tokens ||
-            !compatible(signature_of(*old.value), save.signature)) {
-            continue;
-        }
-        if (holds_all_of(disk_, path_, *checked.head, chain, *old.value)) {
-            made.supersedes.push_back(id);
-        }
-    }
+    made.prompt_tokens = save.prompt_tokens;
+    made.boundary_of = save.boundary_of;
+    made.missed = save.missed;
+    made.tokens_hash = token_chain(*checked.head).hash();
+    succeed(disk_, path_, *checked.head, *names, save, result);
 
     auto problem = commit(disk_, path_, save, result);
     if (!problem.empty()) {

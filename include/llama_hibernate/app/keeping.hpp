@@ -15,6 +15,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "llama_hibernate/app/boundary_policy.hpp"
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/app/live_saving.hpp"
@@ -115,7 +116,8 @@ private:
     boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     bool may_write();
-    boost::asio::awaitable<std::optional<std::uint64_t>>
+    slot_saver make_saver(llama::client& client, slot_saver::history_of history);
+    boost::asio::awaitable<std::optional<live_saving::saved_slot>>
     save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
     std::uint64_t kept_bytes() const;
     void note_reuse(const save_report& report);
@@ -140,6 +142,7 @@ private:
     std::vector<std::string> restored_ids_;
     std::set<std::string> in_use_; ///< restored into the child that runs
     reuse_watch reuse_;
+    boundary_policy boundary_;
     /// The last one that was saved while serving: room for the next is not made from it. All others
     /// may go, the least recently used first; else a full store would keep its oldest for ever.
     std::set<std::string> just_saved_;

@@ -46,10 +46,15 @@ public:
         keeper::slot_turns turns; ///< what ran in it since it was saved last
         const char* reason = "";
         std::chrono::milliseconds limit{0}; ///< the time that it may take
+        bool may_cut = false;               ///< the slot may be given a task: nobody else is served
     };
-    /// Saves one slot; tells the tokens that are on disk now, or nothing if it failed.
+    struct saved_slot {
+        std::uint64_t tokens = 0;       ///< on disk now
+        std::optional<llama::slot> cut; ///< what it is, if it was given a task meanwhile
+    };
+    /// Saves one slot; nothing if it failed.
     using save_slot =
-        std::function<boost::asio::awaitable<std::optional<std::uint64_t>>(due_save what)>;
+        std::function<boost::asio::awaitable<std::optional<saved_slot>>(due_save what)>;
 
     /// Restores into a child that slept.
     using restore_all = std::function<boost::asio::awaitable<void>()>;

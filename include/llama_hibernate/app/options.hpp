@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/keeper/boundary.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 
 namespace hibernate::app {
@@ -37,6 +38,7 @@ struct options {
     std::chrono::milliseconds stop_budget{8'000};
     std::chrono::milliseconds drain{1'000};
     restore_extent restore = restore_extent::all;
+    keeper::boundary_choice boundary = keeper::boundary_choice::automatic;
     std::optional<std::uint64_t> restore_memory; ///< bytes; none: what the machine can give
     std::chrono::milliseconds idle_save{3'000};  ///< 0: no idle saves
     std::uint64_t min_tokens = 256;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/llama/context_memory.hpp"
@@ -26,6 +27,8 @@ public:
 
     /// For a save of a slot where those turns ran. It stands on its own: for another thread.
     store::reuse_judge judge(keeper::slot_turns turns) const;
+
+    slot_saver::slot_history history_of(keeper::slot_turns turns) const;
 
     /// They were continued by a save; nothing that is saved later says anything of them.
     void settle(const std::vector<std::string>& superseded_ids);

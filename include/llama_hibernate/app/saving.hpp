@@ -1,6 +1,6 @@
 #pragma once
 // Carries out saves: one at a time, each once there is room for it, and published as soon as it is
-// written.
+// written. Where the prompt is to be saved apart, the slot is cut to it afterwards and saved again.
 
 #include <chrono>
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "llama_hibernate/app/boundary_policy.hpp"
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/keeper/save_plan.hpp"
@@ -25,7 +26,9 @@ namespace hibernate::app {
 struct save_report {
     std::vector<std::string> saved_ids; ///< committed, to be made durable later
     std::vector<std::string> superseded_ids;
-    std::size_t missed = 0; ///< of those: restored, and computed again
+    std::size_t missed = 0;         ///< of those: restored, and computed again
+    std::optional<llama::slot> cut; ///< the slot that was cut last, as it is now
+    std::size_t conversations = 0;
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;
     std::chrono::milliseconds time{0};
@@ -38,21 +41,27 @@ class slot_saver {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// For what is in the slot now. Called where this object is used; what it makes runs on the
-    /// disk thread.
-    using judge_maker = std::function<store::reuse_judge(int slot)>;
+    /// What is known of a slot's content beside what the child says. Asked where this object is
+    /// used; the judge runs on the disk thread.
+    struct slot_history {
+        store::reuse_judge was_reused;
+        std::uint64_t prompt_tokens = 0; ///< of the last prompt; 0: not known
+    };
+    using history_of = std::function<slot_history(int slot)>;
 
     /// All of it outlives this. in_use are the snapshots that were restored into the child.
     slot_saver(
         llama::client& client,
         disk_thread& disk,
+        hibernate::disk& store_disk,
         store::model_directory& directory,
         store::room_keeper& room,
         const child_facts& facts,
         std::set<std::string> in_use,
         std::uint64_t min_tokens,
         keeper::save_speed& speed,
-        judge_maker judge);
+        boundary_policy& boundary,
+        history_of history);
 
     /// Asks the child what its slots hold and saves those that known does not show as saved, until
     /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
@@ -61,8 +70,9 @@ public:
     run(const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned);
 
     /// Saves one slot, while requests are served.
+    enum class extent { whole_only, with_prompt };
     boost::asio::awaitable<save_report>
-    save_one(keeper::slot_to_save slot, const char* reason, time_point deadline);
+    save_one(keeper::slot_to_save slot, const char* reason, extent how, time_point deadline);
 
 private:
     boost::asio::awaitable<bool> prepare(time_point deadline);
@@ -71,21 +81,36 @@ private:
     boost::asio::awaitable<void> save(
         keeper::slot_to_save slot,
         const char* reason,
+        extent how,
         time_point deadline,
         const std::function<bool()>& abandoned);
-    boost::asio::awaitable<void> publish(store::staged_save staged, time_point deadline);
+    boost::asio::awaitable<void> save_prompt(
+        keeper::slot_to_save slot,
+        const store::publication& whole,
+        time_point deadline,
+        const std::function<bool()>& abandoned);
+    boost::asio::awaitable<std::optional<store::publication>> save_state(
+        keeper::slot_to_save slot,
+        store::staged_save staged,
+        time_point deadline,
+        const std::function<bool()>& abandoned);
+    boost::asio::awaitable<std::optional<store::publication>>
+    publish(store::staged_save staged, time_point deadline);
+    void note(const store::publication& outcome);
     bool comes_too_late(
-        keeper::slot_to_save slot, std::optional<std::uint64_t> bytes, time_point deadline);
-    void give_up(int slot, const std::string& why);
+        const store::staged_save& staged, std::optional<std::uint64_t> bytes, time_point deadline);
+    void give_up(const store::staged_save& staged, const std::string& why);
 
     llama::client& client_;
     disk_thread& disk_;
+    hibernate::disk& store_disk_; ///< for the disk thread
     store::model_directory& directory_;
     store::room_keeper& room_;
     const child_facts& facts_;
     std::uint64_t min_tokens_;
     keeper::save_speed& speed_;
-    judge_maker judge_;
+    boundary_policy& boundary_;
+    history_of history_;
     store::room_keeper::present now_; ///< in_use gains what is saved
     save_report report_;
 };

@@ -4,7 +4,8 @@
 // One snapshot for each slot, the most recently saved ones: a conversation that goes on is saved
 // anew, while one that is only restored each time makes room for others. The largest is restored
 // first, while the KV pool is empty and has one run of free cells for it. A slot that a snapshot
-// was saved from is preferred: that is where llama-server would look for it by similarity.
+// was saved from is preferred: that is where llama-server would look for it by similarity. Of a
+// snapshot and its prompt (manifest::boundary_of) one is taken.
 
 #include <cstdint>
 #include <optional>

@@ -79,6 +79,11 @@ public:
     /// token afterwards.
     boost::asio::awaitable<call_result<nothing>> generate_token(int slot, time_point deadline);
 
+    /// Brings the slot to exactly these tokens, which it should hold more of, and generates none;
+    /// tells how many had to be computed. Pinned to an empty slot all of them are.
+    boost::asio::awaitable<call_result<std::uint64_t>>
+    cut_slot(int slot, std::vector<token> tokens, time_point deadline);
+
     /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
     boost::asio::awaitable<call_result<nothing>>
     delete_stream(std::string conversation_id, time_point deadline);
@@ -105,6 +110,7 @@ call_result<std::vector<slot>> read_slots(std::string_view body);
 call_result<saved> read_saved(std::string_view body);
 call_result<restored> read_restored(std::string_view body);
 call_result<nothing> read_generated(std::string_view body);
+call_result<std::uint64_t> read_computed(std::string_view body);
 /// llama-server's own words in an error body, else the start of the body.
 std::string read_error_message(std::string_view body);
 

@@ -17,6 +17,13 @@ namespace hibernate::store {
 using wall_time = std::chrono::sys_time<std::chrono::milliseconds>;
 wall_time wall_now();
 
+/// What a client sends of the last reply when a conversation goes on.
+enum class continuation {
+    unknown,
+    verbatim, ///< all of it
+    changed,  ///< less, or something else: without its reasoning, say
+};
+
 struct manifest {
     std::string id; ///< 16 lower-case hex digits; also the names of both files
     store::signature signature;
@@ -34,7 +41,17 @@ struct manifest {
     std::uint64_t missed = 0;
     std::chrono::microseconds save_time{0}; ///< as the child took it; 0: not known
     std::string reason;                     ///< of the save: "stop"
-    int slot = 0;                           ///< it was saved from
+
+    /// Of the tokens the prompt that came last, without what was generated for it; 0: not known.
+    std::uint64_t prompt_tokens = 0;
+    /// The snapshot of the same moment that has the reply as well, of which this is the prompt.
+    /// Empty: this one is whole.
+    std::string boundary_of;
+    /// How the conversation went on when this one was saved.
+    continuation went_on = continuation::unknown;
+    /// So many tokens at the end of the prompt before were not in the next one.
+    std::uint64_t boundary_gap = 0;
+    int slot = 0; ///< it was saved from
 
     /// Of the tokens and media (lineage.hpp), which tells whether a later snapshot continues this
     /// one; empty where an earlier version wrote the manifest.
@@ -72,8 +89,9 @@ std::string write_manifest(const manifest& what);
 signature signature_of(const manifest& what);
 
 /// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
-/// field of format 1 has to be there, with its type and within its range; only tokens_hash, reused,
-/// missed and save_us may be absent.
+/// field of format 1 has to be there, with its type and within its range; only those that came
+/// later may be absent: tokens_hash, reused, missed, save_us, prompt_tokens, boundary_of, went_on,
+/// boundary_gap.
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;

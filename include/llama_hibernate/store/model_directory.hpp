@@ -48,8 +48,13 @@ struct staged_save {
     std::string reason;
     store::signature signature;
     std::string model_name;
-    std::string model_path; ///< absolute, or empty
-    reuse_judge was_reused; ///< null: nothing is known
+    std::string model_path;          ///< absolute, or empty
+    reuse_judge was_reused;          ///< null: nothing is known
+    std::uint64_t prompt_tokens = 0; ///< as in the manifest
+    /// It is the prompt of that snapshot, of which the restores of earlier prompts were in vain so
+    /// many times in a row.
+    std::string boundary_of;
+    std::uint64_t missed = 0;
     /// Sync and hash before the commit, so that even a power cut leaves the old snapshot or the new
     /// one. Without it the commit is quick, and make_durable() is to follow.
     bool durable = false;
@@ -69,6 +74,7 @@ struct publication {
     std::vector<std::string> superseded_ids; ///< removed by now, or once the new one is durable
     std::vector<std::string> reused_ids;     ///< those of them of which was_reused said so
     std::vector<std::string> missed_ids;     ///< or that they were not
+    std::uint64_t boundary_missed = 0;       ///< of the prompts among them, in a row
 };
 
 /// Whether a snapshot is what was saved.
@@ -125,7 +131,9 @@ public:
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
     /// prefix of the new ones, or equal to them, as their manifests tell (lineage.hpp), whole or
-    /// not: their pin, their uses and what became of those pass on. Those in quarantine stay. An
+    /// not: their pin, their uses and what became of those pass on. If only the prompt of one is a
+    /// prefix, or all but a few of its last tokens, the client has changed its reply, and it is
+    /// superseded as well. Those in quarantine stay. An
     /// empty save replaces nothing. If the check or any step fails the staging file is removed, and
     /// the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);

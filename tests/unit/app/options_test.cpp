@@ -404,7 +404,7 @@ TEST_CASE("options: the help names every option in all three places") {
     const std::string help = app::help_text();
     for (const std::string name :
          {"dir", "name", "server", "max-disk", "min-free", "stop-budget", "drain", "restore",
-          "restore-memory", "idle-save", "min-tokens", "restore-budget", "health-hold",
+          "boundary", "restore-memory", "idle-save", "min-tokens", "restore-budget", "health-hold",
           "max-connections", "compat", "half-close", "on-exit", "log-level"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));

@@ -28,6 +28,10 @@ manifest example() {
     what.reused = 2;
     what.missed = 1;
     what.save_time = std::chrono::microseconds(1234);
+    what.prompt_tokens = 1400;
+    what.boundary_gap = 3;
+    what.boundary_of = "00000000000000aa";
+    what.went_on = hibernate::store::continuation::changed;
     what.reason = "stop";
     what.slot = 2;
     what.pinned = true;
@@ -70,6 +74,10 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.reused == written.reused);
     CHECK(read.missed == written.missed);
     CHECK(read.save_time == written.save_time);
+    CHECK(read.prompt_tokens == written.prompt_tokens);
+    CHECK(read.boundary_gap == written.boundary_gap);
+    CHECK(read.boundary_of == written.boundary_of);
+    CHECK(read.went_on == written.went_on);
     CHECK(read.reason == written.reason);
     CHECK(read.slot == written.slot);
     CHECK(read.tokens_hash == written.tokens_hash);
@@ -142,7 +150,9 @@ TEST_CASE("every field but those of later versions has to be there") {
     auto what = example();
     what.tokens_hash.clear();
     auto whole = json::parse(write_manifest(what));
-    for (const auto* added : {"reused", "missed", "save_us"}) {
+    for (const auto* added :
+         {"reused", "missed", "save_us", "prompt_tokens", "boundary_of", "boundary_gap",
+          "went_on"}) {
         CHECK(whole.erase(added) == 1);
     }
     CHECK(whole.size() == 20);

@@ -1,0 +1,46 @@
+#pragma once
+// What is learned of how this child's conversations go on, and whether their prompts are saved
+// apart because of it (keeper/boundary.hpp). It is used where the network is, and asks no disk.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "llama_hibernate/keeper/boundary.hpp"
+#include "llama_hibernate/store/model_directory.hpp"
+
+namespace hibernate::app {
+
+class boundary_policy {
+public:
+    explicit boundary_policy(keeper::boundary_choice choice) { facts_.choice = choice; }
+
+    /// Of a child that begins: what was noted with the snapshots that are for it.
+    void begin_with(
+        llama::context_memory memory,
+        const std::vector<store::snapshot>& snapshots,
+        const store::signature& signature);
+
+    void learn(const store::publication& saved);
+
+    /// Whether it matters if the files of this build hold checkpoints, and none was looked at.
+    bool asks_for_checkpoints() const;
+    void learn_checkpoints(bool found);
+    /// That a cut made the child compute so many tokens.
+    void learn_cost(std::uint64_t computed);
+    /// That the child does not do it.
+    void give_up(const std::string& why);
+
+    /// To how many tokens a slot that holds so many, after a prompt of so many, is cut; nothing:
+    /// not at all.
+    std::optional<std::uint64_t>
+    cut(std::uint64_t slot_tokens, std::uint64_t prompt_tokens, std::uint64_t min_tokens) const;
+
+private:
+    void tell_if_wanted(bool before) const;
+
+    keeper::boundary_facts facts_;
+    std::uint64_t gap_ = 0;
+};
+
+} // namespace hibernate::app

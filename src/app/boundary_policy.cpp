@@ -1,0 +1,93 @@
+#include "llama_hibernate/app/boundary_policy.hpp"
+
+#include <algorithm>
+
+#include "llama_hibernate/base/log.hpp"
+
+namespace hibernate::app {
+
+void boundary_policy::begin_with(
+    llama::context_memory memory,
+    const std::vector<store::snapshot>& snapshots,
+    const store::signature& signature) {
+    const bool before = wants_boundary(facts_);
+    facts_.memory = memory;
+    facts_.missed = 0;
+    store::wall_time latest{};
+    for (const auto& one : snapshots) {
+        const auto& saved = one.manifest;
+        if (!store::compatible(store::signature_of(saved), signature)) {
+            continue;
+        }
+        if (saved.boundary_of.empty()) {
+            facts_.missed = std::max(facts_.missed, saved.missed);
+        }
+        if (saved.went_on != store::continuation::unknown && saved.created > latest) {
+            latest = saved.created;
+            facts_.went_on = saved.went_on;
+        }
+        gap_ = std::max(gap_, saved.boundary_gap);
+    }
+    tell_if_wanted(before);
+}
+
+void boundary_policy::learn(const store::publication& saved) {
+    const bool before = wants_boundary(facts_);
+    const auto& made = saved.published->manifest;
+    if (made.boundary_of.empty()) {
+        facts_.missed = saved.reused_ids.empty() ? std::max(facts_.missed, made.missed) : 0;
+        if (made.went_on != store::continuation::unknown) {
+            facts_.went_on = made.went_on;
+        }
+        gap_ = std::max(gap_, made.boundary_gap);
+    }
+    tell_if_wanted(before);
+}
+
+bool boundary_policy::asks_for_checkpoints() const {
+    return facts_.choice == keeper::boundary_choice::automatic && !facts_.checkpoints &&
+           facts_.memory != llama::context_memory::everything;
+}
+
+void boundary_policy::learn_checkpoints(bool found) {
+    const bool before = wants_boundary(facts_);
+    facts_.checkpoints = found;
+    tell_if_wanted(before);
+}
+
+void boundary_policy::learn_cost(std::uint64_t computed) {
+    if (computed <= keeper::most_computed_for_boundary || facts_.too_dear) {
+        return;
+    }
+    facts_.too_dear = true;
+    log::warning(
+        "to cut a slot to its prompt made llama-server compute {} tokens, which is too much: it "
+        "keeps no checkpoints in memory; prompts are not saved apart any more",
+        computed);
+}
+
+void boundary_policy::give_up(const std::string& why) {
+    if (!facts_.too_dear) {
+        facts_.too_dear = true;
+        log::warning("llama-server does not cut a slot to its prompt: {}", why);
+    }
+}
+
+std::optional<std::uint64_t> boundary_policy::cut(
+    std::uint64_t slot_tokens, std::uint64_t prompt_tokens, std::uint64_t min_tokens) const {
+    if (!wants_boundary(facts_)) {
+        return std::nullopt;
+    }
+    return keeper::boundary_of(slot_tokens, prompt_tokens, gap_, min_tokens);
+}
+
+void boundary_policy::tell_if_wanted(bool before) const {
+    if (!before && wants_boundary(facts_)) {
+        log::info(
+            "this model ({}) reuses a saved conversation only if a prompt repeats all of it: its "
+            "prompts are saved apart as well",
+            llama::to_string(facts_.memory));
+    }
+}
+
+} // namespace hibernate::app

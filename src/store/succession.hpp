@@ -1,0 +1,29 @@
+#pragma once
+// What a new snapshot supersedes, and what passes on to it from there.
+
+#include <filesystem>
+
+#include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/llama/state_file.hpp"
+#include "llama_hibernate/store/model_directory.hpp"
+#include "snapshot_files.hpp"
+
+namespace hibernate::store {
+
+/// Fills in what the manifest of a new snapshot says of the others in its directory: which it
+/// supersedes, how their conversation went on, and times that are later than theirs. head is its
+/// own; of the manifest there is what the save tells. A conversation whose client has changed the
+/// last reply goes on from all of the prompt before that, and is superseded although the new one
+/// does not hold it: what is lost is that reply.
+void succeed(
+    disk& disk,
+    const std::filesystem::path& directory,
+    const llama::state_file_head& head,
+    const name_set& names,
+    const staged_save& save,
+    publication& result);
+
+/// What was noted of one that is superseded passes on, as it is at the moment of the commit.
+void inherit(const manifest& old, const staged_save& save, publication& result);
+
+} // namespace hibernate::store
