@@ -234,7 +234,8 @@ connection::forward(const request_head& request, request_view& view) {
     answer_form form;
     form.head_only = request.method == "HEAD";
     form.http_1_0 = request.http_1_0;
-    form.keep_alive = request.keep_alive && one.request_complete();
+    form.keep_alive = request.keep_alive && one.request_complete() &&
+                      shared_->gate.current() != gate::state::closed;
     const auto then = co_await respond(one.local_answer(), form, 0);
     co_return then;
 }

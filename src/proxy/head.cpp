@@ -167,14 +167,16 @@ std::optional<bad_head> judge_framing(request_head& request) {
 }
 
 std::optional<bad_head> judge_expectation(request_head& request) {
-    const auto expect = first_field(request.fields, "Expect");
-    if (!expect || request.http_1_0) {
+    if (request.http_1_0) {
         return std::nullopt;
     }
-    if (!same_name(*expect, "100-continue")) {
-        return bad_head{expectation_failed, "Unknown expectation"};
+    const auto [first, last] = request.fields.equal_range(http::field::expect);
+    for (auto field = first; field != last; ++field) {
+        if (!same_name(standard_view(field->value()), "100-continue")) {
+            return bad_head{expectation_failed, "Unknown expectation"};
+        }
+        request.expects_continue = true;
     }
-    request.expects_continue = true;
     return std::nullopt;
 }
 
