@@ -19,7 +19,7 @@ namespace {
 
 /// A refused request with a body up to this size is read and thrown away, so that its connection
 /// can stay.
-constexpr std::uint64_t small_body = 64 * 1024;
+constexpr std::uint64_t small_body = std::uint64_t{64} * 1024;
 
 request_view make_view(const request_head& request) {
     request_view view;

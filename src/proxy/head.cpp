@@ -57,8 +57,9 @@ length_field content_length(const http::fields& fields) {
         bool any = false;
         for_each_item(standard_view(field->value()), [&](std::string_view item) {
             std::uint64_t value = 0;
-            const auto* const end = item.data() + item.size();
-            const auto [read_to, failure] = std::from_chars(item.data(), end, value);
+            const auto* const begin = item.data();
+            const auto* const end = begin + item.size();
+            const auto [read_to, failure] = std::from_chars(begin, end, value);
             const bool agrees = !length.value || *length.value == value;
             length.valid = length.valid && failure == std::errc() && read_to == end && agrees;
             length.value = value;
