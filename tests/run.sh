@@ -5,7 +5,7 @@
 # undefined-behaviour sanitizers; all but those), and fuzz (each fuzzer for 30 s; skipped where
 # clang 19 cannot be had). The real llama-server is unpacked into build/
 # without installing it, or is the one that REAL_LLAMA_SERVER names; where there is none, the tests
-# that need it are reported as skipped.
+# that need it are reported as skipped; so it is with varnishtest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,15 @@ if [ -z "${REAL_LLAMA_SERVER:-}" ]; then
     export REAL_LLAMA_SERVER=$PWD/build/llama/llama-server
     tests/support/get-llama-server build/llama ||
         echo "no llama-server could be had: the tests that need one are skipped"
+fi
+
+step "varnishtest"
+if [ -z "${VARNISHTEST:-}" ]; then
+    if tests/support/get-varnishtest build/varnishtest; then
+        export VARNISHTEST=$PWD/build/varnishtest/varnishtest
+    else
+        echo "no varnishtest could be had: the test that needs it is skipped"
+    fi
 fi
 
 # Other versions lay out some lines differently.

@@ -17,6 +17,7 @@
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/process/descriptor_limit.hpp"
 #include "llama_hibernate/process/free_port.hpp"
 
 namespace hibernate::app {
@@ -39,6 +40,7 @@ constexpr auto call_limit = 2s;      // for a small question to a child that is 
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
 constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
 constexpr std::uint16_t default_port = 8080;
+constexpr std::size_t other_descriptors = 256; // besides those of clients and their requests
 
 proxy::server_settings make_settings(const options& options, const llama::server_args& args) {
     proxy::server_settings settings;
@@ -90,6 +92,7 @@ daemon::~daemon() = default;
 
 int daemon::run() {
     std::signal(SIGPIPE, SIG_IGN);
+    process::raise_descriptor_limit(2 * options_.max_connections + other_descriptors);
     std::signal(SIGCHLD, SIG_DFL); // ignored, as we may inherit it, it loses the child's status
     if (!is_ignored(SIGHUP)) {     // nohup wants it to stay so
         signals_.add(SIGHUP);

@@ -16,6 +16,7 @@
 
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/pause.hpp"
+#include "llama_hibernate/process/descriptor_limit.hpp"
 #include "platform.hpp"
 
 namespace hibernate::process {
@@ -69,6 +70,7 @@ struct containment {
         sigset_t blocked;
         sigemptyset(&blocked);
         sigaddset(&blocked, SIGTERM);
+        restore_descriptor_limit();
         if (sigprocmask(SIG_SETMASK, &blocked, nullptr) != 0 ||
             !platform::close_descriptors_on_exec()) {
             return refused();

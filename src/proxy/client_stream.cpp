@@ -93,20 +93,19 @@ asio::awaitable<void> client_stream::broken() {
     co_await socket_.async_wait(asio::socket_base::wait_error, error_into(ignored));
 }
 
-asio::awaitable<void> client_stream::linger() {
-    error_code error;
-    if (tls_) {
-        co_await tls_->async_shutdown(error_into(error));
-    }
+asio::awaitable<void> client_stream::finish() {
     error_code ignored;
+    if (tls_) {
+        co_await tls_->async_shutdown(error_into(ignored));
+    }
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+}
+
+asio::awaitable<void> client_stream::discard_some(error_code& error) {
     constexpr std::size_t piece = 4096;
     std::array<char, piece> unwanted;
     const auto buffer = asio::buffer(unwanted);
-    error = {};
-    while (!error) {
-        co_await socket_.async_read_some(buffer, error_into(error));
-    }
+    co_await socket_.async_read_some(buffer, error_into(error));
 }
 
 bool client_stream::send_fin() noexcept {

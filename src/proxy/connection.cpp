@@ -14,14 +14,12 @@ namespace hibernate::proxy {
 namespace asio = boost::asio;
 using asio::experimental::awaitable_operators::operator||;
 using boost::system::error_code;
-using namespace std::chrono_literals;
 
 namespace {
 
 /// A refused request with a body up to this size is read and thrown away, so that its connection
 /// can stay.
-constexpr std::uint64_t small_body = 64 * 1024;
-constexpr auto linger_time = 2s;
+constexpr std::uint64_t small_body = std::uint64_t{64} * 1024;
 
 request_view make_view(const request_head& request) {
     request_view view;
@@ -92,9 +90,18 @@ asio::awaitable<void> connection::run() {
     client_.stream.close();
 }
 
+/// A client that is still sending may read its answer only when it is through with that.
 asio::awaitable<void> connection::finish() {
-    set_deadline(linger_time);
-    co_await client_.stream.linger();
+    const auto& settings = shared_->settings;
+    const auto longest = std::chrono::steady_clock::now() + settings.head_deadline;
+    set_deadline(settings.linger_silence);
+    co_await client_.stream.finish();
+    error_code error;
+    while (!error) {
+        set_deadline(settings.linger_silence);
+        client_.deadline = std::min(client_.deadline, longest);
+        co_await client_.stream.discard_some(error);
+    }
 }
 
 asio::awaitable<connection::head_end> connection::read_head() {
@@ -234,7 +241,8 @@ connection::forward(const request_head& request, request_view& view) {
     answer_form form;
     form.head_only = request.method == "HEAD";
     form.http_1_0 = request.http_1_0;
-    form.keep_alive = request.keep_alive && one.request_complete();
+    form.keep_alive = request.keep_alive && one.request_complete() &&
+                      shared_->gate.current() != gate::state::closed;
     const auto then = co_await respond(one.local_answer(), form, 0);
     co_return then;
 }

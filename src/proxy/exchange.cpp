@@ -26,11 +26,23 @@ constexpr std::size_t upstream_buffer_size = std::size_t{32} * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
+constexpr unsigned unavailable = 503;
 constexpr auto malformed_body = "Invalid chunked request body";
 
 std::span<char> bytes_of(boost::beast::flat_buffer& buffer) {
     const auto bytes = buffer.data();
     return {static_cast<char*>(bytes.data()), bytes.size()};
+}
+
+const char* error_type(unsigned status) {
+    switch (status) {
+    case bad_request:
+        return "invalid_request_error";
+    case unavailable:
+        return "unavailable_error";
+    default:
+        return "server_error";
+    }
 }
 
 std::string_view view_of(std::span<const char> bytes) {
@@ -73,8 +85,7 @@ exchange::next exchange::fail(unsigned status, const char* message, outcome how)
     if (client_written_) {
         return ended(how, next::close);
     }
-    local_answer_ = {
-        status, message, status == bad_request ? "invalid_request_error" : "server_error"};
+    local_answer_ = {status, message, error_type(status)};
     return ended(how, next::answer);
 }
 
@@ -100,15 +111,16 @@ asio::awaitable<exchange::next> exchange::run() {
         co_return fail(internal_error, "Internal error", outcome::upstream_failed);
     case step::upstream_failed:
         co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
+    case step::out_of_descriptors:
+        co_return fail(unavailable, "Too many connections", outcome::upstream_failed);
     default:
         break;
     }
 
     // The child may answer before it has read the whole request, so both directions run at once.
-    auto client_end = step::client_gone;
     auto responding = relay_response();
-    auto sending = send_request_body(client_end);
-    const auto relayed = co_await (std::move(responding) || std::move(sending));
+    auto hearing = hear_client();
+    const auto relayed = co_await (std::move(responding) || std::move(hearing));
     if (!cut_ && relayed.index() == 0) {
         const auto end = std::get<0>(relayed);
         if (end == response_end::switched) {
@@ -119,7 +131,7 @@ asio::awaitable<exchange::next> exchange::run() {
     // Nobody listens any more: the child learns it from this, and stops to generate.
     error_code ignored;
     upstream_.close(ignored);
-    if (client_end == step::request_malformed) {
+    if (!cut_ && std::get<1>(relayed) == step::request_malformed) {
         co_return fail(bad_request, malformed_body, outcome::client_gone);
     }
     co_return ended(outcome::client_gone, next::close);
@@ -151,13 +163,21 @@ bool exchange::owner_wants_body() const {
 }
 
 /// Leaves the body in the client's buffer, to be sent as it came. The view shows a copy of it:
-/// reading on may move what the buffer holds.
+/// reading on may move what the buffer holds. The child comes to know of the request only after
+/// that, so that a client that expects "100 Continue" gets it from us.
 asio::awaitable<exchange::step> exchange::look_at_body() {
     const auto& buffer = client_.buffer;
     body_scanner seen(request_.body);
     auto scanned = seen.scan(client_.unread());
+    if (request_.expects_continue && !seen.done() && !seen.malformed()) {
+        const bool told = co_await tell_to_go_on();
+        if (!told) {
+            co_return step::client_gone;
+        }
+    }
+    go_ahead_ = go_ahead::given;
     while (!seen.done() && !seen.malformed() && buffer.size() < buffer.max_size() &&
-           !client_.half_closed && !request_.expects_continue) {
+           !client_.half_closed) {
         error_code error;
         client_.deadline = std::chrono::steady_clock::now() + shared_.settings.idle_timeout;
         co_await client_.read_more(error);
@@ -175,6 +195,12 @@ asio::awaitable<exchange::step> exchange::look_at_body() {
     body_start_.resize(decoder.extract(body_start_).payload);
     view_.body_start = body_start_;
     co_return step::ok;
+}
+
+asio::awaitable<bool> exchange::tell_to_go_on() {
+    error_code error;
+    co_await write_to_client("HTTP/1.1 100 Continue\r\n\r\n", {}, error);
+    co_return !error;
 }
 
 asio::awaitable<exchange::step> exchange::start() {
@@ -206,31 +232,54 @@ asio::awaitable<exchange::step> exchange::open_upstream() {
     error_code error;
     co_await upstream_.async_connect(child, error_into(error));
     if (error) {
-        co_return step::upstream_failed;
+        co_return error == asio::error::no_descriptors ? step::out_of_descriptors
+                                                       : step::upstream_failed;
     }
     upstream_.set_option(asio::ip::tcp::no_delay(true), error);
-    const auto head =
-        head_for_upstream(request_, {client_.stream.peer_address(), client_.stream.encrypted()});
+    const forwarded_for from{client_.stream.peer_address(), client_.stream.encrypted()};
+    const auto head = head_for_upstream(request_, from, go_ahead_);
     const auto buffer = asio::buffer(head);
     co_await asio::async_write(upstream_, buffer, error_into(error));
     co_return error ? step::upstream_failed : step::ok;
 }
 
 /// Completes only when the client has gone, or sent what is no body.
-asio::awaitable<void> exchange::send_request_body(step& end) {
+asio::awaitable<exchange::step> exchange::hear_client() {
+    if (!request_body_.done()) {
+        // While the child takes nothing we read nothing, but a reset is seen all the same.
+        auto sending = send_request_body();
+        auto breaking = client_.stream.broken();
+        const auto first = co_await (std::move(sending) || std::move(breaking));
+        if (first.index() == 1) {
+            co_return step::client_gone;
+        }
+        const auto sent = std::get<0>(first);
+        if (sent != step::ok) {
+            co_return sent;
+        }
+    }
+    co_await client_.gone(shared_.settings.on_half_close);
+    co_return step::client_gone;
+}
+
+/// ok: all of it is sent, or the child takes no more of it.
+asio::awaitable<exchange::step> exchange::send_request_body() {
     error_code error;
     bool child_reads = true;
     while (!request_body_.done() && child_reads) {
         const auto part = request_body_.scan(client_.unread());
         if (request_body_.malformed()) {
-            end = step::request_malformed;
-            co_return;
+            co_return step::request_malformed;
         }
         const auto piece = asio::buffer(client_.buffer.cdata(), part);
         co_await asio::async_write(upstream_, piece, error_into(error));
         // A child that reads no further may have answered already; its response decides.
         child_reads = !error;
         client_.buffer.consume(part);
+        if (!child_reads) {
+            error_code ignored; // if it does read after all, it must not wait for the rest
+            upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
+        }
         if (request_body_.done() || !child_reads) {
             break;
         }
@@ -238,10 +287,10 @@ asio::awaitable<void> exchange::send_request_body(step& end) {
         co_await client_.read_more(error);
         client_.deadline = steady_time::max();
         if (error) {
-            co_return;
+            co_return step::client_gone;
         }
     }
-    co_await client_.gone(shared_.settings.on_half_close);
+    co_return step::ok;
 }
 
 asio::awaitable<exchange::response_end> exchange::relay_response() {
@@ -268,9 +317,8 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
             co_return end;
         }
         client_written_ = client_written_ || switched;
-        const std::array<asio::const_buffer, 2> pieces{asio::buffer(head), asio::const_buffer()};
         error_code error;
-        co_await client_.stream.write(pieces, error);
+        co_await write_to_client(head, {}, error);
         if (error) {
             co_return response_end::client_gone;
         }
@@ -278,6 +326,15 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
             co_return response_end::switched;
         }
     }
+}
+
+asio::awaitable<void>
+exchange::write_to_client(std::string_view head, std::string_view body, error_code& error) {
+    const std::array<asio::const_buffer, 2> pieces{
+        asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())};
+    client_.write_deadline = std::chrono::steady_clock::now() + shared_.settings.write_timeout;
+    co_await client_.stream.write(pieces, error);
+    client_.write_deadline = steady_time::max();
 }
 
 asio::awaitable<std::optional<response_head>> exchange::read_response() {
@@ -344,16 +401,12 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
         }
         if (!head.empty() || part.payload > 0) {
             client_written_ = true;
-            const std::array<asio::const_buffer, 2> pieces{
-                asio::buffer(head), asio::buffer(bytes.data(), part.payload)};
-            client_.write_deadline =
-                std::chrono::steady_clock::now() + shared_.settings.write_timeout;
-            co_await client_.stream.write(pieces, error);
-            client_.write_deadline = steady_time::max();
+            const auto payload = view_of(bytes.first(part.payload));
+            co_await write_to_client(head, payload, error);
             if (error) {
                 co_return response_end::client_gone;
             }
-            show_observer(view_of(bytes.first(part.payload)));
+            show_observer(payload);
             head.clear();
         }
         from_upstream_.consume(part.scanned);

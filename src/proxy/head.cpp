@@ -57,8 +57,9 @@ length_field content_length(const http::fields& fields) {
         bool any = false;
         for_each_item(standard_view(field->value()), [&](std::string_view item) {
             std::uint64_t value = 0;
-            const auto* const end = item.data() + item.size();
-            const auto [read_to, failure] = std::from_chars(item.data(), end, value);
+            const auto* const begin = item.data();
+            const auto* const end = begin + item.size();
+            const auto [read_to, failure] = std::from_chars(begin, end, value);
             const bool agrees = !length.value || *length.value == value;
             length.valid = length.valid && failure == std::errc() && read_to == end && agrees;
             length.value = value;
@@ -167,14 +168,16 @@ std::optional<bad_head> judge_framing(request_head& request) {
 }
 
 std::optional<bad_head> judge_expectation(request_head& request) {
-    const auto expect = first_field(request.fields, "Expect");
-    if (!expect || request.http_1_0) {
+    if (request.http_1_0) {
         return std::nullopt;
     }
-    if (!same_name(*expect, "100-continue")) {
-        return bad_head{expectation_failed, "Unknown expectation"};
+    const auto [first, last] = request.fields.equal_range(http::field::expect);
+    for (auto field = first; field != last; ++field) {
+        if (!same_name(standard_view(field->value()), "100-continue")) {
+            return bad_head{expectation_failed, "Unknown expectation"};
+        }
+        request.expects_continue = true;
     }
-    request.expects_continue = true;
     return std::nullopt;
 }
 

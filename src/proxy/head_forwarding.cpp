@@ -1,7 +1,9 @@
 // How heads are written for the other side.
 
+#include <algorithm>
 #include <array>
 
+#include <boost/beast/core/string.hpp>
 #include <fmt/core.h>
 
 #include "field_lists.hpp"
@@ -41,7 +43,12 @@ bool is_protected(std::string_view name) {
     return false;
 }
 
-/// The names of all fields that concern one connection because its Connection field says so.
+bool sorts_before(std::string_view left, std::string_view right) {
+    return boost::beast::iless()({left.data(), left.size()}, {right.data(), right.size()});
+}
+
+/// The names of all fields that concern one connection because its Connection field says so;
+/// sorted, since a head takes thousands of names and thousands of fields to look up.
 std::vector<std::string_view> named_by_connection(const http::fields& fields) {
     std::vector<std::string_view> names;
     const auto [first, last] = fields.equal_range(http::field::connection);
@@ -52,6 +59,7 @@ std::vector<std::string_view> named_by_connection(const http::fields& fields) {
             }
         });
     }
+    std::sort(names.begin(), names.end(), sorts_before);
     return names;
 }
 
@@ -65,11 +73,8 @@ void append_passing_fields(std::string& head, const http::fields& fields, Skip&&
     const auto named = named_by_connection(fields);
     for (const auto& field : fields) {
         const auto name = standard_view(field.name_string());
-        bool passes = !is_ours_to_write(name) && !skip(name);
-        for (const auto one_hop : named) {
-            passes = passes && !same_name(name, one_hop);
-        }
-        if (passes) {
+        const bool one_hop = std::binary_search(named.begin(), named.end(), name, sorts_before);
+        if (!one_hop && !is_ours_to_write(name) && !skip(name)) {
             append_field(head, name, standard_view(field.value()));
         }
     }
@@ -97,7 +102,9 @@ bool needs_explicit_length(std::string_view method) {
 
 } // namespace
 
-std::string head_for_upstream(const request_head& request, const forwarded_for& from) {
+std::string
+head_for_upstream(const request_head& request, const forwarded_for& from, go_ahead expected) {
+    const bool passes_expect = !request.http_1_0 && expected == go_ahead::from_child;
     std::string head;
     constexpr std::size_t usual_size = 1024;
     head.reserve(usual_size);
@@ -106,8 +113,7 @@ std::string head_for_upstream(const request_head& request, const forwarded_for& 
         append_field(head, "Host", "localhost");
     }
     append_passing_fields(head, request.fields, [&](std::string_view name) {
-        return same_name(name, "X-Forwarded-For") ||
-               (request.http_1_0 && same_name(name, "Expect"));
+        return same_name(name, "X-Forwarded-For") || (!passes_expect && same_name(name, "Expect"));
     });
     const auto addresses = forwarded_for_value(request.fields, from.client_address);
     if (!addresses.empty()) {

@@ -179,7 +179,8 @@ struct listener::accepting {
 
 asio::awaitable<void> listener::accepting::run(std::shared_ptr<accepting> self, binding& at) {
     constexpr auto back_off = 100ms;
-    bool failing = false;
+    constexpr auto silence = 1min; // while it goes on, with now and then a client between
+    auto tell_after = std::chrono::steady_clock::time_point::min();
     asio::steady_timer pause(at.acceptor.get_executor());
     while (at.acceptor.is_open()) {
         client_socket client(at.acceptor.get_executor());
@@ -189,15 +190,15 @@ asio::awaitable<void> listener::accepting::run(std::shared_ptr<accepting> self, 
             break;
         }
         if (!error) {
-            failing = false;
             self->accepted(std::move(client));
             continue;
         }
         // Out of descriptors, most likely: connections that end will free some.
-        if (!failing) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= tell_after) {
             log::warning("cannot accept connections on {}: {}", at.address, error.message());
         }
-        failing = true;
+        tell_after = now + silence;
         pause.expires_after(back_off);
         co_await pause.async_wait(error_into(error));
     }

@@ -57,8 +57,9 @@ void accept_client(const std::shared_ptr<shared_state>& shared, client_socket so
 asio::awaitable<void>
 watch_deadlines(std::shared_ptr<shared_state> shared, std::shared_ptr<steady_timer> tick) {
     const auto& settings = shared->settings;
-    const auto shortest =
-        std::min({settings.head_deadline, settings.idle_timeout, settings.write_timeout});
+    const auto shortest = std::min(
+        {settings.head_deadline, settings.idle_timeout, settings.write_timeout,
+         settings.linger_silence});
     const auto interval = std::clamp<std::chrono::milliseconds>(shortest / 8, 5ms, 1000ms);
     while (shared->hooks != nullptr) {
         error_code ignored;

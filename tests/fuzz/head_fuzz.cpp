@@ -40,6 +40,42 @@ bool same_body(framing one, framing other) {
     return one.how == other.how && one.length == other.length;
 }
 
+/// How many fields of that name there are, as a reader that knows only lines and colons sees it.
+/// Every line has to have the form that leaves no reader a choice.
+std::size_t count_fields(std::string_view head, std::string_view name) {
+    std::size_t count = 0;
+    for (auto line_end = head.find("\r\n"); line_end + 2 < head.size() - 2;) {
+        head.remove_prefix(line_end + 2);
+        line_end = head.find("\r\n");
+        const auto line = head.substr(0, line_end);
+        const auto colon = line.find(':');
+        require(colon != std::string_view::npos && colon > 0);
+        require(line.substr(0, colon).find_first_of(" \t") == std::string_view::npos);
+        require(line.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos);
+        const auto same = [](char one, char other) { return (one | 0x20) == (other | 0x20); };
+        count += colon == name.size() && std::equal(name.begin(), name.end(), line.begin(), same);
+    }
+    return count;
+}
+
+void check_forwarded(const request_head& request, go_ahead expected) {
+    const auto forwarded = head_for_upstream(request, {"192.0.2.1", false}, expected);
+    require(first_head(forwarded, forwarded.size()) == forwarded);
+    const auto chunked = count_fields(forwarded, "transfer-encoding");
+    require(count_fields(forwarded, "host") == 1);
+    require(count_fields(forwarded, "connection") == 1);
+    require(chunked == (request.body.how == framing::kind::chunked ? 1U : 0U));
+    require(chunked + count_fields(forwarded, "content-length") <= 1);
+    const auto expects = count_fields(forwarded, "expect");
+    require(expects == 0 || (expected == go_ahead::from_child && request.expects_continue));
+
+    const auto again = read_request_head(forwarded);
+    const auto* same = std::get_if<request_head>(&again);
+    require(same != nullptr);
+    require(same->method == request.method && same->target == request.target);
+    require(same_body(same->body, request.body));
+}
+
 void check_request(std::string_view head) {
     const auto read = read_request_head(head);
     const auto* request = std::get_if<request_head>(&read);
@@ -48,13 +84,8 @@ void check_request(std::string_view head) {
         return;
     }
     require(request->body.how != framing::kind::until_close);
-    const auto forwarded = head_for_upstream(*request, {"192.0.2.1", false});
-    require(first_head(forwarded, forwarded.size()) == forwarded);
-    const auto again = read_request_head(forwarded);
-    const auto* same = std::get_if<request_head>(&again);
-    require(same != nullptr);
-    require(same->method == request->method);
-    require(same_body(same->body, request->body));
+    check_forwarded(*request, go_ahead::from_child);
+    check_forwarded(*request, go_ahead::given);
 }
 
 void check_response(std::string_view head, std::string_view method) {

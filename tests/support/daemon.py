@@ -1,10 +1,13 @@
 """A llama-hibernate with the scripted llama-server behind it, for black-box tests."""
 
 import json
+import pathlib
 import signal
 import subprocess
 
 import harness
+
+FORWARDER = pathlib.Path(__file__).resolve().parent / "forwarding_server.py"
 
 # Long enough to be worth a file whatever the smallest worthwhile slot is.
 LONG = "The quick brown fox jumps over the lazy dog. " * 16
@@ -48,6 +51,10 @@ class DaemonCase(harness.Case):
         daemon = self.launch(*arguments, **more)
         harness.wait_ready(daemon.port, process=daemon)
         return daemon
+
+    def forwarding(self, backend):
+        """A daemon whose child is a server on that port, which the test plays itself."""
+        return self.ready(server=FORWARDER, model=False, BACKEND=backend)
 
     def complete(self, daemon, text=LONG, n=8, **more):
         """One chat's answer, as JSON."""

@@ -10,6 +10,7 @@ The programs come from the environment, as ctest sets it:
 
 import contextlib
 import http.client
+import importlib
 import json
 import os
 import pathlib
@@ -44,6 +45,20 @@ def require(*variables):
         if not found:
             print(f"skipped: {variable} is {os.environ.get(variable)!r}, which is not there")
             sys.exit(SKIPPED)
+
+
+def module(name, package):
+    """A Python module that Debian has in that package, or the test is skipped. The package serves
+    Debian's Python only, so where another one comes first on PATH, Debian's takes over."""
+    debians = "/usr/bin/python3"
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if os.access(debians, os.X_OK) and not os.path.samefile(sys.executable, debians):
+            os.execv(debians, [debians, "-B", *sys.argv])
+    print(f"skipped: there is no Python module {name}; install {package} "
+          "(packaging/install-packages test)")
+    sys.exit(SKIPPED)
 
 
 def main(*variables):

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -272,6 +273,14 @@ public:
         peer child(std::move(socket));
         co_return child;
     }
+
+    /// Whether a connection of the proxy's waits to be accepted.
+    bool child_was_called() {
+        pollfd incoming{child_.native_handle(), POLLIN, 0};
+        return poll(&incoming, 1, 0) > 0;
+    }
+
+    std::uint16_t child_port() const { return child_.local_endpoint().port(); }
 
     void close_child() { child_.close(); }
 

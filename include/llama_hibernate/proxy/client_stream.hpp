@@ -45,10 +45,13 @@ public:
     /// Completes when the connection is broken in both directions; reads nothing.
     boost::asio::awaitable<void> broken();
 
-    /// Says that no more is sent (FIN, after close_notify under TLS), then throws away what still
-    /// arrives until the client closes: closing with unread bytes would reset the connection and
-    /// could destroy the answer before the client has read it. The caller bounds it with close().
-    boost::asio::awaitable<void> linger();
+    /// Says that no more is sent: FIN, after close_notify under TLS.
+    boost::asio::awaitable<void> finish();
+
+    /// After finish(), waits for something to throw away; an error when the client has closed.
+    /// Closing with unread bytes would reset the connection and could destroy the answer before the
+    /// client has read it.
+    boost::asio::awaitable<void> discard_some(boost::system::error_code& error);
 
     /// Ends our direction alone; false under TLS, which knows no such thing.
     bool send_fin() noexcept;

@@ -51,7 +51,14 @@ public:
     void cut();
 
 private:
-    enum class step { ok, client_gone, upstream_failed, request_malformed, hook_failed };
+    enum class step {
+        ok,
+        client_gone,
+        upstream_failed,
+        out_of_descriptors,
+        request_malformed,
+        hook_failed
+    };
     enum class response_end {
         complete,
         switched,       ///< 101: the connection is a tunnel now
@@ -63,13 +70,17 @@ private:
 
     bool owner_wants_body() const;
     boost::asio::awaitable<step> look_at_body();
+    boost::asio::awaitable<bool> tell_to_go_on();
     boost::asio::awaitable<step> start();
     boost::asio::awaitable<step> open_upstream();
-    boost::asio::awaitable<void> send_request_body(step& end);
+    boost::asio::awaitable<step> hear_client();
+    boost::asio::awaitable<step> send_request_body();
     boost::asio::awaitable<response_end> relay_response();
     boost::asio::awaitable<std::optional<response_head>> read_response();
     boost::asio::awaitable<response_end>
     relay_response_body(const response_head& response, std::string head, const delivery& plan);
+    boost::asio::awaitable<void>
+    write_to_client(std::string_view head, std::string_view body, boost::system::error_code& error);
 
     void ask_for_observer(const response_head& response, const delivery& plan);
     void show_observer(std::string_view passed);
@@ -86,6 +97,7 @@ private:
     upstream_socket upstream_;
     boost::beast::flat_buffer from_upstream_;
     body_scanner request_body_;
+    go_ahead go_ahead_ = go_ahead::from_child;
     std::string body_start_; ///< what view_ shows of the body, until before_forward completes
     std::unique_ptr<body_observer> observer_; ///< of the response's body, until after_response
     body_scanner observed_body_;              ///< finds the payload in what the client got

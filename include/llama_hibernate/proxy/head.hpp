@@ -83,9 +83,18 @@ struct forwarded_for {
     bool tls = false;
 };
 
+/// Who tells a client that expects "100 Continue" to go on.
+enum class go_ahead {
+    from_child, ///< Expect passes, and the child's answer to it
+    given,      ///< we did, or need not: the body is on its way, and the child sees no Expect
+};
+
 /// The head for the child: hop-by-hop fields removed, X-Forwarded-For appended, X-Forwarded-Proto
 /// added where it is missing, and "Connection: close", since each exchange has its own connection.
-std::string head_for_upstream(const request_head& request, const forwarded_for& from);
+std::string head_for_upstream(
+    const request_head& request,
+    const forwarded_for& from,
+    go_ahead expected = go_ahead::from_child);
 
 /// How a response reaches this client.
 struct delivery {

@@ -22,8 +22,8 @@ struct request_view {
 
     /// For before_forward alone, if wants_body() said so: the first bytes of the body, without
     /// their chunked coding. It is the whole body, or as much as the connection's buffer takes
-    /// (server_settings::head_limit). Of a client that waits for "100 Continue", or has half-closed
-    /// its connection, it is what has come, maybe nothing.
+    /// (server_settings::head_limit). Of a client that has half-closed its connection it is what
+    /// has come, maybe nothing.
     std::string_view body_start;
 };
 
@@ -69,9 +69,9 @@ public:
 
     /// Asked of every request with a body that goes to the child: whether before_forward is to see
     /// the start of it. The request then waits until that has come, for as long as a client may
-    /// stop in the middle of a body (server_settings::idle_timeout). If it never comes, because the
-    /// client leaves or the chunks are malformed, the request ends here: there is no
-    /// before_forward.
+    /// stop in the middle of a body (server_settings::idle_timeout); a client that waits for "100
+    /// Continue" gets it for that. If the body never comes, because the client leaves or the chunks
+    /// are malformed, the request ends here: there is no before_forward.
     virtual bool wants_body(const request_view&) { return false; }
 
     /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when

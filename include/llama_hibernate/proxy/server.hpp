@@ -41,6 +41,7 @@ struct server_settings {
     std::size_t head_limit = std::size_t{64} * 1024; ///< bytes; beyond it 431
     std::chrono::milliseconds head_deadline{30'000}; ///< for a whole head, once its first byte came
     std::chrono::milliseconds idle_timeout{120'000}; ///< llama-swap keeps connections for 90 s
+    std::chrono::milliseconds linger_silence{2'000}; ///< from a client whose last answer is sent
     std::chrono::milliseconds write_timeout{
         3'600'000}; ///< taking nothing at all; llama-server's own
     half_close on_half_close = half_close::abort;

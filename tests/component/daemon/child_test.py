@@ -29,6 +29,22 @@ class Child(DaemonCase):
         ours = os.readlink(f"/proc/{daemon.pid}/fd/1")
         self.assertEqual([told["descriptors"][n] for n in "12"], [ours, ours])
 
+    def test_it_has_the_descriptor_limit_that_we_were_given(self):
+        def soft_limit(pid):
+            limits = pathlib.Path(f"/proc/{pid}/limits").read_text().splitlines()
+            return next(int(line.split()[3]) for line in limits if line.startswith("Max open files"))
+
+        shell = self.folder / "limited"
+        shell.write_text(f"#!/bin/sh\nulimit -Sn 200 && exec '{harness.program('HIBERNATE_BIN')}' \"$@\"\n")
+        shell.chmod(0o755)
+        port = harness.free_port()
+        daemon = self.start([shell, "--hibernate-dir", self.root, "--hibernate-max-connections", 300,
+                             self.fake, "-m", self.model, "--port", port],
+                            self.environment(FAKE_LOG=self.log))
+        harness.wait_ready(port, process=daemon)
+        self.assertGreaterEqual(soft_limit(daemon.pid), 2 * 300)
+        self.assertEqual(soft_limit(self.child(daemon)), 200)
+
     def test_it_leads_a_session_with_sigterm_blocked_and_a_death_signal(self):
         daemon, told = self.started("-np", 2)
         self.assertEqual((told["session"], told["group"]), (told["pid"], told["pid"]))

@@ -205,23 +205,79 @@ TEST_CASE("a request that the owner does not want to see is not kept back") {
     });
 }
 
-TEST_CASE("a client that waits for 100 Continue is not waited for") {
+TEST_CASE("a client that waits for 100 Continue gets it from us, and its body is seen") {
     const std::string early = GENERATE(as<std::string>{}, "", "ab");
     looking_world world;
     world.run([&]() -> asio::awaitable<void> {
         auto client = co_await world.connect();
-        co_await client.send(
-            "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" +
-            early);
-        auto child = co_await world.accept();
-        co_await child.receive_head();
+        const std::string waiting =
+            "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
         const std::string proceed = "HTTP/1.1 100 Continue\r\n\r\n";
-        co_await child.send(proceed);
-        co_await client.receive(proceed.size());
-        co_await client.send(std::string("abc").substr(early.size()));
-        const auto body = co_await child.receive(3);
-        CHECK(body == "abc");
-        CHECK(world.hooks.body_starts == std::vector{early});
+        for (int count = 0; count < 2; ++count) {
+            co_await client.send(waiting + early);
+            const auto told = co_await client.receive(proceed.size());
+            CHECK(told == proceed);
+            CHECK_FALSE(world.child_was_called());
+            co_await client.send(std::string("abc").substr(early.size()));
+            auto child = co_await world.accept();
+            const auto request = co_await child.receive_message();
+            CHECK(request.ends_with("\r\n\r\nabc"));
+            CHECK(request.find("Expect") == std::string::npos);
+            co_await child.send(ok);
+            const auto response = co_await client.receive_message();
+            CHECK(response == ok);
+        }
+        CHECK(world.hooks.body_starts == std::vector<std::string>{"abc", "abc"});
+    });
+}
+
+TEST_CASE("a client that did not wait for 100 Continue is not told") {
+    const bool chunked = GENERATE(false, true);
+    looking_world world;
+    world.run([&]() -> asio::awaitable<void> {
+        const std::string body = chunked ? in_chunks("abc") : "abc";
+        const std::string framing =
+            chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "Content-Length: 3\r\n\r\n";
+        auto client = co_await world.connect();
+        co_await client.send(
+            "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n" + framing + body);
+        co_await world.exchange_goes_on(client, body);
+        CHECK(world.hooks.body_starts == std::vector<std::string>{"abc"});
+    });
+}
+
+TEST_CASE("who is refused is not told to go on") {
+    looking_world world;
+    const bool gate_holds = GENERATE(false, true);
+    if (gate_holds) {
+        world.gate.hold("restoring");
+    } else {
+        world.hooks.refusing = [](const auto&) {
+            return std::optional(hibernate::proxy::refusal{403, "no", "permission_error"});
+        };
+    }
+    world.run([&]() -> asio::awaitable<void> {
+        auto client = co_await world.connect();
+        co_await client.send(
+            "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+        const auto all = co_await client.receive_rest();
+        CHECK(all.bytes.starts_with(gate_holds ? "HTTP/1.1 503 " : "HTTP/1.1 403 "));
+        CHECK(all.ending == ending::orderly);
+        CHECK_FALSE(world.child_was_called());
+    });
+}
+
+TEST_CASE("a client that leaves instead of going on is forgotten") {
+    looking_world world;
+    world.run([&]() -> asio::awaitable<void> {
+        auto client = co_await world.connect();
+        co_await client.send(
+            "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+        co_await client.receive_head();
+        client.close();
+        co_await world.until([&] { return world.server->exchanges_in_flight() == 0; });
+        CHECK_FALSE(world.child_was_called());
+        CHECK(world.hooks.outcomes.empty());
     });
 }
 

@@ -163,6 +163,21 @@ TEST_CASE("when the gate closes, a running exchange ends well and its connection
     });
 }
 
+TEST_CASE("when the gate closes, a request that fails ends its connection as well") {
+    proxy_world world;
+    world.run([&]() -> asio::awaitable<void> {
+        auto client = co_await world.connect();
+        co_await client.send(get);
+        auto child = co_await world.accept();
+        co_await child.receive_head();
+        world.gate.close("stopping");
+        child.close();
+        const auto all = co_await client.receive_rest();
+        CHECK(all.bytes.starts_with("HTTP/1.1 502 "));
+        CHECK(all.bytes.find(closing) != std::string::npos);
+    });
+}
+
 TEST_CASE("when the gate closes, idle connections are closed") {
     proxy_world world;
     world.run([&]() -> asio::awaitable<void> {
