@@ -16,6 +16,7 @@
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
+#include "llama_hibernate/proxy/target.hpp"
 
 namespace hibernate::app {
 
@@ -48,7 +49,7 @@ proxy::server_settings make_settings(const options& options, const llama::server
     settings.reuse_port = args.reuse_port;
     settings.tls_key_file = args.ssl_key_file;
     settings.tls_certificate_file = args.ssl_cert_file;
-    settings.health_path = args.api_prefix + "/health";
+    settings.health_path = proxy::prefix_as_served(args.api_prefix) + "/health";
     settings.max_connections = options.max_connections;
     settings.on_half_close =
         options.half_close_keeps ? proxy::half_close::keep : proxy::half_close::abort;
@@ -77,7 +78,9 @@ daemon::daemon(
           {[this](std::string body_start) {
                return keeping_.before_request(std::move(body_start));
            },
-           [this] { keeping_.after_request(); }}),
+           [this] { keeping_.after_request(); }, [this] { return keeping_.slot_count(); },
+           [this](slot_action asked) { return keeping_.before_action(asked); },
+           [this](bool client_left) { keeping_.after_action(client_left); }}),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
       child_(context_, options_, args_, environment_, program_),

@@ -285,6 +285,22 @@ void keeping::after_request() {
     }
 }
 
+asio::awaitable<void> keeping::before_action(slot_action asked) {
+    if (live_) {
+        co_await live_->before_action(asked);
+    }
+}
+
+void keeping::after_action(bool client_left) {
+    if (live_) {
+        live_->after_action(client_left);
+    }
+}
+
+std::optional<int> keeping::slot_count() const {
+    return facts_ ? std::optional(facts_->total_slots) : std::nullopt;
+}
+
 asio::awaitable<std::optional<std::uint64_t>> keeping::save_live(
     std::shared_ptr<llama::client> client,
     keeper::slot_state slot,

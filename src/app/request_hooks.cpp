@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "llama_hibernate/proxy/target.hpp"
+
 namespace hibernate::app {
 
 namespace {
@@ -17,9 +19,19 @@ constexpr std::array<std::string_view, 8> slotless_paths{
 
 } // namespace
 
-request_hooks::request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch)
-    : api_prefix_(std::move(api_prefix)), watch_(std::move(watch)),
+request_hooks::request_hooks(
+    std::string_view api_prefix, bool slot_actions_allowed, slot_watch watch)
+    : api_prefix_(proxy::prefix_as_served(api_prefix)), watch_(std::move(watch)),
       slots_path_(api_prefix_ + "/slots/"), slot_actions_allowed_(slot_actions_allowed) {}
+
+bool request_hooks::is_slot_action(const proxy::request_view& request) const {
+    return request.method == "POST" && request.path.starts_with(slots_path_);
+}
+
+slot_action_reading request_hooks::read_action(const proxy::request_view& request) const {
+    const auto id = std::string_view(request.path).substr(slots_path_.size());
+    return read_slot_action(id, request.query, watch_.slot_count());
+}
 
 /// Any POST but those that are known to need no slot: llama-server has many names for a completion,
 /// and gains more.
@@ -34,13 +46,23 @@ bool request_hooks::may_take_slot(const proxy::request_view& request) const {
 }
 
 bool request_hooks::wants_body(const proxy::request_view& request) {
-    return may_take_slot(request);
+    return may_take_slot(request) || is_slot_action(request);
+}
+
+std::optional<proxy::refusal> request_hooks::refuse_body(const proxy::request_view& request) {
+    return is_slot_action(request) ? refuse_slot_file(
+                                         request.body_start, request.header("Content-Type"),
+                                         request.header("Content-Encoding"))
+                                   : std::nullopt;
 }
 
 std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& request) {
-    const bool slot_action = request.method == "POST" && request.path.starts_with(slots_path_);
-    if (!slot_action || slot_actions_allowed_) {
+    if (!is_slot_action(request)) {
         return std::nullopt;
+    }
+    if (slot_actions_allowed_) {
+        const auto asked = read_action(request);
+        return asked.action ? std::nullopt : std::optional(asked.refusal);
     }
     return proxy::refusal{
         403,
@@ -53,6 +75,10 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
     if (may_take_slot(request)) {
         co_await watch_.before_request(std::string(request.body_start));
         watched_.insert(&request);
+    } else if (is_slot_action(request)) {
+        const auto asked = read_action(request).action.value_or(slot_action());
+        co_await watch_.before_action(asked);
+        acting_.insert(&request);
     }
     if (const auto id = request.header(conversation_header); id && !id->empty()) {
         std::erase(open_streams_, *id);
@@ -67,6 +93,9 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
 void request_hooks::after_response(const proxy::request_view& request, proxy::outcome how) {
     if (watched_.erase(&request) != 0) {
         watch_.after_request();
+    }
+    if (acting_.erase(&request) != 0) {
+        watch_.after_action(how != proxy::outcome::complete);
     }
     if (how != proxy::outcome::complete) {
         return;

@@ -18,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "llama_hibernate/app/slot_action.hpp"
 #include "llama_hibernate/keeper/save_triggers.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
 #include "llama_hibernate/llama/client.hpp"
@@ -63,6 +64,11 @@ public:
     /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
     boost::asio::awaitable<void> before_request(std::string body_start);
     void after_request();
+
+    /// The same for a slot action of somebody else: it waits while one of ours is under way, and
+    /// ours wait while it is. What it displaces is saved before.
+    boost::asio::awaitable<void> before_action(slot_action asked);
+    void after_action(bool client_left);
 
     /// No save begins any more; completes when none is under way, or at the deadline.
     boost::asio::awaitable<void> stop(time_point deadline);
