@@ -25,8 +25,9 @@ constexpr std::size_t word_digits = 8;
 template <typename Number>
 std::optional<Number> number_in(std::string_view text, int base) {
     Number value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value, base);
+    const auto* const end = text.data() + text.size();
+    const auto [stopped, error] =
+        std::from_chars(text.data(), text.data() + text.size(), value, base);
     return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real llama-server behind TLS, several addresses and a Unix socket, reached by a socket itself."""
+"""A real llama-server behind TLS, several addresses and a socket path, itself behind a socket."""
 
 import http.client
 import json

@@ -2,9 +2,9 @@
 // Our own calls to llama-server: a few small JSON requests, one connection each.
 //
 // A call never throws for what the child does; it completes with a call_failure instead. Each has a
-// deadline after which it is abandoned (a slot action that llama-server had deferred is done all the
-// same, later). Only one slot action may be in flight at a time: llama-server can lose the wake-up
-// of a second one.
+// deadline after which it is abandoned (a slot action that llama-server had deferred is done all
+// the same, later). Only one slot action may be in flight at a time: llama-server can lose the
+// wake-up of a second one.
 
 #include <chrono>
 #include <optional>

@@ -56,7 +56,8 @@ class Passed(DaemonCase):
         self.root.mkdir()
 
     def ready(self, *arguments, **more):
-        return super().ready("-np", 2, *arguments, "--slot-save-path", self.root, root=False, **more)
+        return super().ready(
+            "-np", 2, *arguments, "--slot-save-path", self.root, root=False, **more)
 
     def act(self, daemon, action, slot=0, **body):
         return post(daemon.port, f"/slots/{slot}?action={action}", body or None, timeout=60)
