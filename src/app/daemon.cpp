@@ -257,7 +257,7 @@ asio::awaitable<void> daemon::live_child() {
         }
         report = co_await child_.wait();
         server_.forget_upstream();
-        if (lifecycle_.phase() != keeper::phase::loading || !child_.lost_its_address()) {
+        if (lifecycle_.phase() != keeper::phase::loading || !child_.lost_its_address(report)) {
             break;
         }
         if (launches == most_launches) {

@@ -72,8 +72,12 @@ bool server_process::listens() {
     return seen_ == port_owner::child || seen_ == port_owner::unknown;
 }
 
-bool server_process::lost_its_address() const {
-    return seen_ == port_owner::stranger || (seen_ == port_owner::nobody && address_.is_taken());
+bool server_process::lost_its_address(const process::exit_report& report) const {
+    // A child that ends while we look whose socket it is has no socket any more: what was seen then
+    // is no stranger, unless it is still there.
+    const bool was_killed = seen_ == port_owner::stranger && report.signal == SIGKILL;
+    const bool never_listened = seen_ == port_owner::stranger || seen_ == port_owner::nobody;
+    return was_killed || (never_listened && address_.is_taken());
 }
 
 std::string server_process::describe() const {

@@ -6,7 +6,9 @@
 
 namespace hibernate::process {
 
-port_owner who_listens(std::uint16_t port, int child) {
+namespace {
+
+port_owner look_once(std::uint16_t port, int child) {
     auto sockets = platform::listeners_on_loopback(port);
     if (!sockets) {
         return port_owner::unknown;
@@ -22,6 +24,14 @@ port_owner who_listens(std::uint16_t port, int child) {
         return platform::family_has_socket(child, one);
     });
     return ours ? port_owner::child : port_owner::stranger;
+}
+
+} // namespace
+
+port_owner who_listens(std::uint16_t port, int child) {
+    const auto seen = look_once(port, child);
+    // A socket may have been handed on, or closed, while we looked for its owner.
+    return seen == port_owner::stranger ? look_once(port, child) : seen;
 }
 
 } // namespace hibernate::process

@@ -42,9 +42,9 @@ public:
     /// does, the child is killed: it cannot listen there any more.
     bool listens();
 
-    /// Of one that has ended, or was killed by listens(): somebody else had its address, and one on
-    /// another port may do better.
-    bool lost_its_address() const;
+    /// Of one that has ended, by itself or killed by listens(): somebody else had its address, and
+    /// one on another port may do better.
+    bool lost_its_address(const process::exit_report& report) const;
 
     const boost::asio::generic::stream_protocol::endpoint& endpoint() const noexcept {
         return address_.endpoint();
