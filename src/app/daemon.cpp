@@ -7,7 +7,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,7 +17,7 @@
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/process/descriptor_limit.hpp"
-#include "llama_hibernate/process/free_port.hpp"
+#include "llama_hibernate/proxy/target.hpp"
 
 namespace hibernate::app {
 
@@ -35,6 +34,7 @@ constexpr auto bind_pause = 100ms;
 // second one that somebody meant comes later.
 constexpr auto same_signal = 300ms;
 constexpr auto health_pause = 25ms;
+constexpr int most_launches = 5;     // each on another port, if others take them
 constexpr auto death_patience = 2s;  // from a broken connection to the news of its end
 constexpr auto call_limit = 2s;      // for a small question to a child that is there
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
@@ -51,7 +51,7 @@ proxy::server_settings make_settings(const options& options, const llama::server
     settings.reuse_port = args.reuse_port;
     settings.tls_key_file = args.ssl_key_file;
     settings.tls_certificate_file = args.ssl_cert_file;
-    settings.health_path = args.api_prefix + "/health";
+    settings.health_path = proxy::prefix_as_served(args.api_prefix) + "/health";
     settings.max_connections = options.max_connections;
     settings.on_half_close =
         options.half_close_keeps ? proxy::half_close::keep : proxy::half_close::abort;
@@ -81,9 +81,13 @@ daemon::daemon(
                return keeping_.before_request(std::move(body_start));
            },
            [this] { return keeping_.before_other_request(); },
-           [this](std::optional<llama::receipt> receipt) { keeping_.after_request(receipt); }}),
+           [this](std::optional<llama::receipt> receipt) { keeping_.after_request(receipt); },
+           [this] { return keeping_.slot_count(); },
+           [this](slot_action asked) { return keeping_.before_action(asked); },
+           [this](bool client_left) { keeping_.after_action(client_left); }}),
       gate_(context_, options_.health_hold),
       server_(context_, make_settings(options_, args_), gate_, hooks_),
+      child_(context_, options_, args_, environment_, program_),
       lifecycle_(
           options_.restart_on_exit ? keeper::exit_policy::restart : keeper::exit_policy::exit),
       started_(clock::now()) {}
@@ -112,6 +116,7 @@ int daemon::run() {
     }
     if (keeping_.disk_is_busy()) {
         // A kill at any moment leaves everything whole on disk, and so does this.
+        child_.clean_up();
         std::_Exit(lifecycle_.exit_status());
     }
     return lifecycle_.exit_status();
@@ -235,10 +240,7 @@ void daemon::perform(keeper::action what) {
     case keeper::action::interrupt_child:
         return spawn(interrupt_child());
     case keeper::action::kill_child:
-        if (child_) {
-            child_->send(SIGKILL);
-        }
-        return;
+        return child_.send(SIGKILL);
     case keeper::action::finish:
         return spawn(finish());
     }
@@ -247,43 +249,33 @@ void daemon::perform(keeper::action what) {
 // ----------------------------------------------------------------------------------- the child
 
 asio::awaitable<void> daemon::live_child() {
-    co_await keeping_.prepare();
-    if (lifecycle_.phase() != keeper::phase::loading) {
-        co_return; // a stop came first
-    }
-    const auto life_started = clock::now();
-    const auto port = process::find_free_port(context_);
-    if (!port) {
-        throw startup_error(
-            fmt::format("there is no port for llama-server: {}", port.error().message()));
-    }
-    const asio::ip::tcp::endpoint address(asio::ip::address_v4::loopback(), *port);
-    process::command command;
-    command.executable = program_;
-    command.arguments = llama::child_arguments(args_, *port, keeping_.save_path());
-    command.environment = llama::child_environment(environment_);
-
-    auto launched = process::child::launch(context_, command);
-    if (!launched) {
-        const auto why = launched.error();
-        const auto status = process::launch_failure_status(why);
-        if (life_ > 1) { // it could be started before: an upgrade may be under way
-            log::error("cannot start {}: {}", program_, why.message());
-            dispatch({event::kind::child_exited, status, 0ms});
+    auto life_started = clock::now();
+    process::exit_report report;
+    for (int launches = 1;; ++launches) {
+        co_await keeping_.prepare();
+        if (lifecycle_.phase() != keeper::phase::loading) {
+            co_return; // a stop came first
+        }
+        life_started = clock::now();
+        if (!launch_child()) {
             co_return;
         }
-        throw startup_error(fmt::format("cannot start {}: {}", program_, why.message()), status);
+        report = co_await child_.wait();
+        server_.forget_upstream();
+        if (lifecycle_.phase() != keeper::phase::loading || !child_.lost_its_address(report)) {
+            break;
+        }
+        if (launches == most_launches) {
+            throw startup_error(fmt::format(
+                "llama-server cannot be started: whatever port it is given, a process that it did "
+                "not start listens there ({} was the last); --hibernate-internal unix needs none",
+                child_.describe_address()));
+        }
+        log::warning(
+            "another process listens on {}; llama-server is started again on another one",
+            child_.describe_address());
+        ++life_;
     }
-    child_.emplace(std::move(*launched));
-    client_ = std::make_shared<llama::client>(
-        context_, address, args_.api_keys.empty() ? std::string() : args_.api_keys.front(),
-        args_.api_prefix);
-    server_.set_upstream(address);
-    log::info("started {} (process {}, port {})", program_, child_->pid(), *port);
-    spawn(watch_health(life_));
-    keeping_.read_ahead();
-
-    const auto report = co_await child_->wait();
     const auto phase_of_death = lifecycle_.phase();
     if (phase_of_death == keeper::phase::replacing) {
         log::info("llama-server is gone; it is started again, and nothing is restored into it");
@@ -301,9 +293,32 @@ asio::awaitable<void> daemon::live_child() {
     dispatch({event::kind::child_exited, report.shell_status(), up_time});
 }
 
+/// False when it cannot be started, which was dispatched.
+bool daemon::launch_child() {
+    if (const auto why = child_.launch(keeping_.save_path()); why) {
+        const auto status = process::launch_failure_status(why);
+        if (life_ > 1) { // it could be started before: an upgrade may be under way
+            log::error("cannot start {}: {}", program_, why.message());
+            dispatch({event::kind::child_exited, status, 0ms});
+            return false;
+        }
+        throw startup_error(fmt::format("cannot start {}: {}", program_, why.message()), status);
+    }
+    client_ = child_.make_client();
+    log::info("started {}", child_.describe());
+    spawn(watch_health(life_));
+    keeping_.read_ahead();
+    return true;
+}
+
 asio::awaitable<void> daemon::watch_health(int life) {
     const auto client = client_;
-    while (life == life_ && lifecycle_.phase() == keeper::phase::loading) {
+    while (life == life_ && lifecycle_.phase() == keeper::phase::loading && child_.running()) {
+        if (!child_.listens()) {
+            co_await pause(health_pause);
+            continue;
+        }
+        server_.set_upstream(child_.endpoint());
         const auto answer = co_await client->health(clock::now() + call_limit);
         if (answer && life == life_) {
             dispatch({event::kind::child_answers, 0, 0ms});
@@ -321,17 +336,17 @@ asio::awaitable<void> daemon::start_child_later() {
 }
 
 asio::awaitable<void> daemon::interrupt_child() {
-    if (!child_ || !child_->running()) { // the next one was not started yet
+    if (!child_.running()) { // the next one was not started yet
         dispatch({event::kind::child_exited, 0, 0ms});
         co_return;
     }
-    child_->send(SIGINT);
+    child_.send(SIGINT);
     const auto grace = std::min<clock::duration>(
         lifecycle_.child_grace(), std::max<clock::duration>(stop_deadline_ - clock::now(), 0ms));
     co_await pause(std::chrono::duration_cast<milliseconds>(grace));
-    if (child_->running()) {
+    if (child_.running()) {
         log::warning("llama-server does not stop by itself; killing it");
-        child_->send(SIGKILL);
+        child_.send(SIGKILL);
     }
 }
 
@@ -339,7 +354,7 @@ asio::awaitable<void> daemon::interrupt_child() {
 
 asio::awaitable<void> daemon::wait_for_death(int life) {
     const auto deadline = clock::now() + death_patience;
-    while (life == life_ && child_->running() && clock::now() < deadline) {
+    while (life == life_ && child_.running() && clock::now() < deadline) {
         co_await pause(health_pause);
     }
 }
@@ -353,7 +368,7 @@ asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
     if (outcome.child == child_state::gone) {
         co_await wait_for_death(life);
     }
-    if (life != life_ || !child_->running()) {
+    if (life != life_ || !child_.running()) {
         co_return;
     }
     if (outcome.child != child_state::well) {

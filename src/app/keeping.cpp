@@ -321,6 +321,22 @@ void keeping::after_request(std::optional<llama::receipt> receipt) {
     }
 }
 
+asio::awaitable<void> keeping::before_action(slot_action asked) {
+    if (live_) {
+        co_await live_->before_action(asked);
+    }
+}
+
+void keeping::after_action(bool client_left) {
+    if (live_) {
+        live_->after_action(client_left);
+    }
+}
+
+std::optional<int> keeping::slot_count() const {
+    return facts_ ? std::optional(facts_->total_slots) : std::nullopt;
+}
+
 slot_saver keeping::make_saver(llama::client& client, slot_saver::history_of history) {
     return slot_saver(
         client, disk_thread_, *disk_, *directory_, *room_, *facts_, just_saved_,

@@ -57,14 +57,19 @@ struct live_saving::state {
     clock::time_point last_admission; ///< of a request to the child
     bool stopped = false;
     bool saving = false;
+    bool foreign_action = false; ///< a slot action of somebody else is under way
+    /// One whose client left, which the child does all the same, as soon as its slot is idle.
+    bool left_action = false;
     bool observing = false;
     bool observe_again = false;
-    /// Never expires; cancelled when a save or a look at the slots ends.
+    /// Never expires; cancelled when a save, a look at the slots or a slot action ends.
     asio::steady_timer changed;
     asio::steady_timer due; ///< of the next save, as far as it is known
 
     asio::steady_timer look;  ///< again, at what a client left behind
     unsigned looks_again = 0; ///< since the last request ended
+
+    bool has_foreign_action() const { return foreign_action || left_action; }
 
     asio::awaitable<void> wait_for(clock::duration time) {
         auto change = wait();
@@ -140,6 +145,10 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
             }
         }
         if (may_have_slept(*me)) {
+            if (me->has_foreign_action()) {
+                co_await me->wait();
+                continue;
+            }
             begin_revive(me);
             continue;
         }
@@ -157,6 +166,10 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
         if (threatened.empty()) {
             break;
         }
+        if (me->has_foreign_action()) {
+            co_await me->wait();
+            continue;
+        }
         for (const auto& slot : threatened) {
             tried.emplace(slot.id, slot.task);
         }
@@ -170,7 +183,7 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
 asio::awaitable<void> live_saving::before_other_request() {
     const auto me = state_;
     while (!me->stopped && may_have_slept(*me)) {
-        if (!me->saving && !me->observing) {
+        if (!me->saving && !me->observing && !me->has_foreign_action()) {
             begin_revive(me);
         }
         co_await me->wait();
@@ -180,6 +193,50 @@ asio::awaitable<void> live_saving::before_other_request() {
 void live_saving::begin_revive(const std::shared_ptr<state>& me) {
     me->saving = true;
     asio::co_spawn(me->context, revive(me), asio::detached);
+}
+
+asio::awaitable<void> live_saving::before_action(slot_action asked) {
+    const auto me = state_;
+    bool saved = false;
+    for (;;) {
+        if (me->saving || me->observing || me->has_foreign_action()) {
+            co_await me->wait();
+            continue;
+        }
+        if (me->stopped) {
+            break;
+        }
+        if (may_have_slept(*me)) {
+            begin_revive(me);
+            continue;
+        }
+        auto displaced =
+            me->slots.unsaved(me->how.triggers.min_tokens, keeper::slot_table::failures::with);
+        std::erase_if(displaced, [&](const keeper::slot_state& slot) {
+            return !asked.displaces || slot.id != asked.slot;
+        });
+        if (displaced.empty() || std::exchange(saved, true)) {
+            break;
+        }
+        begin_save(me, std::move(displaced), "handover");
+    }
+    me->foreign_action = true;
+    me->due.cancel();
+}
+
+void live_saving::after_action(bool client_left) {
+    const auto me = state_;
+    me->foreign_action = false;
+    me->left_action = client_left;
+    me->looks_again = 0;
+    me->changed.cancel();
+    if (me->traffic.in_flight == 0) {
+        me->traffic.quiet_since = clock::now();
+    }
+    // While the child works on one it does not answer this.
+    if (!me->stopped) {
+        begin_observe(me);
+    }
 }
 
 bool live_saving::may_have_slept(const state& me) {
@@ -257,6 +314,9 @@ asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
         }
     }
     me->observing = false;
+    if (!me->slots.any_processing() || me->looks_again == most_looks_again) {
+        me->left_action = false;
+    }
     me->changed.cancel();
     look_again_later(me);
     consider(me);
@@ -292,7 +352,7 @@ asio::awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
 
 void live_saving::consider(const std::shared_ptr<state>& me) {
     me->due.cancel();
-    if (me->stopped || me->saving || me->observing) {
+    if (me->stopped || me->saving || me->observing || me->has_foreign_action()) {
         return; // who ends that asks again
     }
     if (me->how.may_write && !me->how.may_write()) {
@@ -357,7 +417,7 @@ asio::awaitable<void> live_saving::stop(time_point deadline) {
     me->stopped = true;
     me->due.cancel();
     me->look.cancel();
-    while ((me->saving || me->observing) && clock::now() < deadline) {
+    while ((me->saving || me->observing || me->foreign_action) && clock::now() < deadline) {
         co_await pause(stop_pause);
     }
 }

@@ -188,6 +188,17 @@ constexpr std::array table = {
         .meaning = "How long a /health request may wait for us to be ready before it gets a 503.",
         .set = [](options& into, const given_value& given) { into.health_hold = time_of(given); }},
     option{
+        .name = "internal",
+        .value = "tcp|unix",
+        .default_value = "tcp",
+        .meaning =
+            "How llama-server is reached: on a loopback port, or on a Unix socket that nobody else"
+            "\n      on the machine can open.",
+        .set =
+            [](options& into, const given_value& given) {
+                into.internal_socket = choice_of<bool>(given, {{"tcp", false}, {"unix", true}});
+            }},
+    option{
         .name = "max-connections",
         .value = "N",
         .default_value = "1024",

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "llama_hibernate/llama/receipt_reader.hpp"
+#include "llama_hibernate/proxy/target.hpp"
 
 namespace hibernate::app {
 
@@ -37,9 +38,19 @@ private:
     bool broken_ = false;
 };
 
-request_hooks::request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch)
-    : api_prefix_(std::move(api_prefix)), watch_(std::move(watch)),
+request_hooks::request_hooks(
+    std::string_view api_prefix, bool slot_actions_allowed, slot_watch watch)
+    : api_prefix_(proxy::prefix_as_served(api_prefix)), watch_(std::move(watch)),
       slots_path_(api_prefix_ + "/slots/"), slot_actions_allowed_(slot_actions_allowed) {}
+
+bool request_hooks::is_slot_action(const proxy::request_view& request) const {
+    return request.method == "POST" && request.path.starts_with(slots_path_);
+}
+
+slot_action_reading request_hooks::read_action(const proxy::request_view& request) const {
+    const auto id = std::string_view(request.path).substr(slots_path_.size());
+    return read_slot_action(id, request.query, watch_.slot_count());
+}
 
 /// Any POST but those that are known to need no slot: llama-server has many names for a completion,
 /// and gains more.
@@ -64,13 +75,23 @@ bool request_hooks::wakes_child(const proxy::request_view& request) const {
 }
 
 bool request_hooks::wants_body(const proxy::request_view& request) {
-    return may_take_slot(request);
+    return may_take_slot(request) || is_slot_action(request);
+}
+
+std::optional<proxy::refusal> request_hooks::refuse_body(const proxy::request_view& request) {
+    return is_slot_action(request) ? refuse_slot_file(
+                                         request.body_start, request.header("Content-Type"),
+                                         request.header("Content-Encoding"))
+                                   : std::nullopt;
 }
 
 std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& request) {
-    const bool slot_action = request.method == "POST" && request.path.starts_with(slots_path_);
-    if (!slot_action || slot_actions_allowed_) {
+    if (!is_slot_action(request)) {
         return std::nullopt;
+    }
+    if (slot_actions_allowed_) {
+        const auto asked = read_action(request);
+        return asked.action ? std::nullopt : std::optional(asked.refusal);
     }
     return proxy::refusal{
         403,
@@ -83,6 +104,10 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
     if (may_take_slot(request)) {
         co_await watch_.before_request(std::string(request.body_start));
         watched_.emplace(&request, nullptr);
+    } else if (is_slot_action(request)) {
+        const auto asked = read_action(request).action.value_or(slot_action());
+        co_await watch_.before_action(asked);
+        acting_.insert(&request);
     } else if (wakes_child(request)) {
         co_await watch_.before_other_request();
     }
@@ -113,6 +138,9 @@ void request_hooks::after_response(const proxy::request_view& request, proxy::ou
         // Of a response that was not seen to its end it is not known how much was computed.
         const auto* observer = how == proxy::outcome::complete ? watched.mapped() : nullptr;
         watch_.after_request(observer != nullptr ? observer->result() : std::nullopt);
+    }
+    if (acting_.erase(&request) != 0) {
+        watch_.after_action(how != proxy::outcome::complete);
     }
     if (how != proxy::outcome::complete) {
         return;

@@ -2,6 +2,7 @@
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,7 +16,7 @@ namespace hibernate::llama {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using asio::ip::tcp;
+using stream = asio::generic::stream_protocol;
 using boost::system::error_code;
 
 namespace {
@@ -28,8 +29,8 @@ using response_parser = http::response_parser<http::string_body>;
 /// One exchange on one connection. It must not throw: `exchange || timer` waits for the first to
 /// succeed, and would sit out the whole deadline after a refused connection.
 asio::awaitable<error_code> exchange(
-    tcp::socket& socket,
-    const tcp::endpoint& server,
+    stream::socket& socket,
+    const stream::endpoint& server,
     const request& question,
     response_parser& parser) {
     error_code ec;
@@ -37,7 +38,7 @@ asio::awaitable<error_code> exchange(
     if (ec) {
         co_return ec;
     }
-    socket.set_option(tcp::no_delay(true), ec);
+    socket.set_option(asio::ip::tcp::no_delay(true), ec); // refused by a Unix socket
     co_await http::async_write(socket, question, asio::redirect_error(asio::use_awaitable, ec));
     if (ec) {
         co_return ec;
@@ -70,7 +71,7 @@ call_result<Answer> read_with(call_result<Answer> (*read)(std::string_view), Rep
 } // namespace
 
 client::client(
-    asio::io_context& context, tcp::endpoint server, std::string api_key, std::string api_prefix)
+    asio::io_context& context, stream::endpoint server, std::string api_key, std::string api_prefix)
     : context_(context), server_(std::move(server)), api_key_(std::move(api_key)),
       api_prefix_(std::move(api_prefix)) {}
 
@@ -90,7 +91,7 @@ client::call(std::string_view method, std::string target, std::string body, time
     }
     question.prepare_payload();
 
-    tcp::socket socket(context_);
+    stream::socket socket(context_);
     response_parser parser;
     asio::steady_timer timer(context_, deadline);
     parser.body_limit(answer_limit_bytes);

@@ -352,11 +352,17 @@ read_server_args(const std::vector<std::string>& arguments, const environment_ma
     return args;
 }
 
-std::vector<std::string>
-child_arguments(const server_args& args, int port, const std::string& slot_save_path) {
+std::vector<std::string> child_arguments(
+    const server_args& args,
+    const std::string& host,
+    std::uint16_t port,
+    const std::string& slot_save_path) {
     std::vector<std::string> arguments = args.passed_on;
-    // Last, because llama-server's presets set a port as well, and the last one counts.
-    arguments.insert(arguments.end(), {"--host", "127.0.0.1", "--port", std::to_string(port)});
+    arguments.insert(arguments.end(), {"--host", host});
+    if (port != 0) {
+        // Last, because llama-server's presets set a port as well, and the last one counts.
+        arguments.insert(arguments.end(), {"--port", std::to_string(port)});
+    }
     if (!slot_save_path.empty()) {
         arguments.insert(arguments.end(), {"--slot-save-path", slot_save_path});
     }

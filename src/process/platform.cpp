@@ -1,5 +1,6 @@
 #include "platform.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
@@ -9,6 +10,8 @@
 #define HIBERNATE_LINUX 1
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+
+#include "proc_files.hpp"
 #endif
 
 namespace hibernate::process::platform {
@@ -54,6 +57,37 @@ int watch_exit(pid_t process) noexcept {
 #endif
 }
 
+std::optional<std::vector<listening_socket>> listeners_on_loopback(std::uint16_t port) {
+    auto found = proc::listeners_in("/proc/self/net/tcp", port);
+    if (!found) {
+        return std::nullopt;
+    }
+    // There may be no IPv6.
+    if (const auto more = proc::listeners_in("/proc/self/net/tcp6", port)) {
+        found->insert(found->end(), more->begin(), more->end());
+    }
+    return found;
+}
+
+bool family_has_socket(pid_t process, const listening_socket& socket) {
+    std::vector<pid_t> closed;
+    const auto has_it = [&](pid_t one) {
+        const auto found = proc::look_for_socket(one, socket.number);
+        if (found == proc::finding::closed_to_us) {
+            closed.push_back(one);
+        }
+        return found == proc::finding::has_it;
+    };
+    if (has_it(process)) {
+        return true;
+    }
+    const auto family = proc::family_of(process);
+    return std::any_of(family.begin(), family.end(), has_it) ||
+           std::any_of(closed.begin(), closed.end(), [&socket](pid_t one) {
+               return proc::user_of(one) == socket.user;
+           });
+}
+
 #else
 
 bool die_with_parent(pid_t parent) noexcept {
@@ -64,6 +98,12 @@ bool close_descriptors_on_exec() noexcept {
 }
 int watch_exit(pid_t) noexcept {
     return -1;
+}
+std::optional<std::vector<listening_socket>> listeners_on_loopback(std::uint16_t) {
+    return std::nullopt;
+}
+bool family_has_socket(pid_t, const listening_socket&) {
+    return false;
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 
 #include "error_into.hpp"
@@ -97,6 +98,10 @@ asio::awaitable<exchange::next> exchange::run() {
         }
         if (looked == step::request_malformed) {
             co_return fail(bad_request, malformed_body, outcome::client_gone);
+        }
+        if (const auto wish = shared_.hooks->refuse_body(view_)) {
+            local_answer_ = {wish->status, wish->message, wish->type};
+            co_return next::answer;
         }
     }
     const auto half_close = shared_.settings.on_half_close;

@@ -1,6 +1,7 @@
 #include "llama_hibernate/proxy/listener.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <list>
@@ -56,6 +57,19 @@ bool is_socket_path(const std::string& host) {
 
 std::string without_brackets(const std::string& host) {
     return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+/// Does not wait for somebody whose queue is full.
+bool nobody_listens_on(const asio::local::stream_protocol::endpoint& at) {
+    asio::io_context context;
+    asio::local::stream_protocol::socket probe(context);
+    error_code error;
+    probe.open(at.protocol(), error);
+    if (!error) {
+        probe.native_non_blocking(true, error);
+    }
+    return !error && ::connect(probe.native_handle(), at.data(), at.size()) != 0 &&
+           errno == ECONNREFUSED;
 }
 
 /// The address family or the address itself does not exist on this machine.
@@ -124,11 +138,7 @@ void listener::binding::open_path(const std::string& path, error_code& error) {
     const local::endpoint at(path);
     struct stat about {};
     if (::lstat(path.c_str(), &about) == 0) {
-        local::socket probe(acceptor.get_executor());
-        error_code nobody;
-        probe.connect(at, nobody);
-        const bool stale = S_ISSOCK(about.st_mode) && nobody == asio::error::connection_refused;
-        if (!stale) {
+        if (!S_ISSOCK(about.st_mode) || !nobody_listens_on(at)) {
             error = asio::error::address_in_use;
             return;
         }
@@ -215,8 +225,9 @@ listener::~listener() {
 
 error_code
 listener::listen(const std::vector<std::string>& hosts, std::uint16_t port, bool reuse_port) {
-    // "::" takes IPv4 clients as well, unless IPv4 has a listener of its own.
-    const bool only_v6 = std::find(hosts.begin(), hosts.end(), "0.0.0.0") != hosts.end();
+    // As llama-server has it: "::" takes IPv4 clients as well, unless there are other addresses.
+    const auto paths = std::count_if(hosts.begin(), hosts.end(), is_socket_path);
+    const bool only_v6 = hosts.size() - static_cast<std::size_t>(paths) > 1;
     auto& bindings = accepting_->bindings;
     std::set<asio::ip::address> seen; // one name may stand for an address that is listed as well
 

@@ -125,8 +125,12 @@ std::vector<std::string> server::urls() const {
     return all;
 }
 
-void server::set_upstream(const asio::ip::tcp::endpoint& child) {
+void server::set_upstream(const asio::generic::stream_protocol::endpoint& child) {
     state_->shared->upstream = child;
+}
+
+void server::forget_upstream() {
+    state_->shared->upstream.reset();
 }
 
 std::size_t server::exchanges_in_flight() const noexcept {

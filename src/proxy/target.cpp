@@ -1,8 +1,8 @@
 #include "llama_hibernate/proxy/target.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace hibernate::proxy {
 
@@ -118,11 +118,39 @@ std::string path_as_served(std::string_view target) {
     return without_dot_segments(percent_decoded(path));
 }
 
+std::string prefix_as_served(std::string_view prefix) {
+    auto resolved = without_dot_segments(prefix);
+    if (resolved.ends_with('/')) {
+        resolved.pop_back();
+    }
+    return resolved;
+}
+
 std::string_view query_of(std::string_view target) {
     target = target.substr(0, target.find('#'));
     const auto question_mark = target.find('?');
     return question_mark == std::string_view::npos ? std::string_view()
                                                    : target.substr(question_mark + 1);
+}
+
+std::vector<std::pair<std::string, std::string>> query_parameters(std::string_view query) {
+    const auto decoded = [](std::string_view text) {
+        std::string spaced(text);
+        std::replace(spaced.begin(), spaced.end(), '+', ' ');
+        return percent_decoded(spaced);
+    };
+    std::vector<std::pair<std::string, std::string>> parameters;
+    while (!query.empty()) {
+        const auto one = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(one.size() + 1, query.size()));
+        const auto equals = std::min(one.find('='), one.size());
+        if (!one.empty()) {
+            parameters.emplace_back(
+                decoded(one.substr(0, equals)),
+                decoded(one.substr(std::min(equals + 1, one.size()))));
+        }
+    }
+    return parameters;
 }
 
 } // namespace hibernate::proxy

@@ -44,6 +44,9 @@ make_tls_context(const std::string& key_file, const std::string& certificate_fil
             "The TLS certificate " + certificate_file + " cannot be used: " + error.message() +
             ".");
     }
+    // llama-server has no password for it either; OpenSSL would ask on the terminal, and wait.
+    context.set_password_callback(
+        [](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, error);
     context.use_private_key_file(key_file, asio::ssl::context::pem, error);
     if (error) {
         throw startup_error(

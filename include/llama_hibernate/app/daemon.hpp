@@ -15,10 +15,10 @@
 #include "llama_hibernate/app/keeping.hpp"
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/request_hooks.hpp"
+#include "llama_hibernate/app/server_process.hpp"
 #include "llama_hibernate/keeper/lifecycle.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
-#include "llama_hibernate/process/child.hpp"
 #include "llama_hibernate/process/stop_signals.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/server.hpp"
@@ -55,6 +55,7 @@ private:
 
     // One method for each action that takes time; each ends by an event.
     boost::asio::awaitable<void> live_child();
+    bool launch_child();
     boost::asio::awaitable<void> watch_health(int life);
     boost::asio::awaitable<void> start_child_later();
     boost::asio::awaitable<void> restore(int life, keeping::extent what);
@@ -83,10 +84,10 @@ private:
     proxy::gate gate_;
     proxy::server server_;
 
+    server_process child_;
     keeper::lifecycle lifecycle_;
     bool life_begun_ = false; ///< start-up is over
     int life_ = 0;            ///< which of the child's lives this is: late news of others is void
-    std::optional<process::child> child_;
     std::shared_ptr<llama::client> client_;
     std::size_t answered_before_ = 0; ///< requests, when this life began to serve
     bool abandon_ = false;            ///< no further restore or save is started

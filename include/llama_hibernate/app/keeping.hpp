@@ -89,6 +89,11 @@ public:
     boost::asio::awaitable<void> before_other_request();
     void after_request(std::optional<llama::receipt> receipt);
 
+    /// Around each slot action of somebody else.
+    boost::asio::awaitable<void> before_action(slot_action asked);
+    void after_action(bool client_left);
+    std::optional<int> slot_count() const; ///< nothing until the child was understood
+
     /// Saves every changed slot. Nothing of it is on the medium for sure before finish().
     boost::asio::awaitable<void> save(
         std::shared_ptr<llama::client> client,

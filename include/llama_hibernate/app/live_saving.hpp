@@ -18,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "llama_hibernate/app/slot_action.hpp"
 #include "llama_hibernate/keeper/save_triggers.hpp"
 #include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
@@ -78,6 +79,11 @@ public:
     boost::asio::awaitable<void> before_other_request();
     /// When it has ended, with its receipt if it brought one.
     void after_request(std::optional<llama::receipt> receipt);
+
+    /// The same for a slot action of somebody else: it waits while one of ours is under way, and
+    /// ours wait while it is. What it displaces is saved before.
+    boost::asio::awaitable<void> before_action(slot_action asked);
+    void after_action(bool client_left);
 
     /// No save begins any more; completes when none is under way, or at the deadline.
     boost::asio::awaitable<void> stop(time_point deadline);

@@ -45,6 +45,7 @@ struct options {
     std::uint64_t write_budget = 0; ///< bytes a day of idle saves; 0: no bound
     std::chrono::milliseconds restore_budget{10'000};
     std::chrono::milliseconds health_hold{4'000};
+    bool internal_socket = false; ///< --hibernate-internal tcp|unix
     std::size_t max_connections = 1024;
     bool any_build = false;        ///< --hibernate-compat build|format
     bool half_close_keeps = false; ///< --hibernate-half-close abort|keep

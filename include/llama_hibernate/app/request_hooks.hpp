@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "llama_hibernate/app/slot_action.hpp"
 #include "llama_hibernate/llama/prompt_counts.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
@@ -22,13 +24,20 @@ public:
         std::function<boost::asio::awaitable<void>(std::string body_start)> before_request;
         std::function<boost::asio::awaitable<void>()> before_other_request;
         std::function<void(std::optional<llama::receipt> receipt)> after_request;
+        /// How many slots there are; nothing while that is not known.
+        std::function<std::optional<int>()> slot_count;
+        /// The same for the slot actions of others.
+        std::function<boost::asio::awaitable<void>(slot_action asked)> before_action;
+        std::function<void(bool client_left)> after_action;
     };
 
-    /// With slot_actions_allowed, POST /slots/... passes: the user gave --slot-save-path.
-    request_hooks(std::string api_prefix, bool slot_actions_allowed, slot_watch watch);
+    /// With slot_actions_allowed, POST /slots/... passes if it does not touch what is ours (see
+    /// slot_action.hpp): the user gave --slot-save-path.
+    request_hooks(std::string_view api_prefix, bool slot_actions_allowed, slot_watch watch);
 
-    bool wants_body(const proxy::request_view& request) override;
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
+    bool wants_body(const proxy::request_view& request) override;
+    std::optional<proxy::refusal> refuse_body(const proxy::request_view& request) override;
     boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
     std::unique_ptr<proxy::body_observer> observe_response(
         const proxy::request_view& request, const proxy::response_view& response) override;
@@ -42,6 +51,8 @@ public:
     std::vector<std::string> take_open_streams();
 
 private:
+    bool is_slot_action(const proxy::request_view& request) const;
+    slot_action_reading read_action(const proxy::request_view& request) const;
     bool may_take_slot(const proxy::request_view& request) const;
     bool wakes_child(const proxy::request_view& request) const;
 
@@ -50,7 +61,8 @@ private:
     class receipt_observer;
     /// The requests that the watch was told of, with who reads the response's receipt, if anybody.
     std::map<const proxy::request_view*, const receipt_observer*> watched_;
-    std::string slots_path_; ///< "/slots/", with the API prefix
+    std::set<const proxy::request_view*> acting_; ///< slot actions, likewise
+    std::string slots_path_;                      ///< "/slots/", with the API prefix
     bool slot_actions_allowed_;
     std::deque<std::string> open_streams_; ///< the oldest first, each once
     std::size_t answered_posts_ = 0;

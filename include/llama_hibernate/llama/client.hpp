@@ -2,8 +2,9 @@
 // Our own calls to llama-server: a few small JSON requests, one connection each.
 //
 // A call never throws for what the child does; it completes with a call_failure instead. Each has a
-// deadline after which it is abandoned (which drops a save that llama-server had deferred). Only
-// one slot action may be in flight at a time: llama-server can lose the wake-up of a second one.
+// deadline after which it is abandoned (a slot action that llama-server had deferred is done all
+// the same, later). Only one slot action may be in flight at a time: llama-server can lose the
+// wake-up of a second one.
 
 #include <chrono>
 #include <optional>
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "llama_hibernate/llama/types.hpp"
 
@@ -44,10 +45,11 @@ class client {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// api_key may be empty; api_prefix is "" or "/foo".
+    /// server is where it listens, on TCP or a Unix socket. api_key may be empty; api_prefix is ""
+    /// or "/foo".
     client(
         boost::asio::io_context& context,
-        boost::asio::ip::tcp::endpoint server,
+        boost::asio::generic::stream_protocol::endpoint server,
         std::string api_key,
         std::string api_prefix);
 
@@ -99,7 +101,7 @@ private:
     slot_action(int slot, std::string_view action, std::string_view file_name, time_point deadline);
 
     boost::asio::io_context& context_;
-    boost::asio::ip::tcp::endpoint server_;
+    boost::asio::generic::stream_protocol::endpoint server_;
     std::string api_key_;
     std::string api_prefix_;
 };

@@ -88,10 +88,13 @@ struct server_args {
 server_args
 read_server_args(const std::vector<std::string>& arguments, const environment_map& environment);
 
-/// The child's arguments: passed_on, then --host 127.0.0.1 --port N, and --slot-save-path DIR
-/// unless it is empty.
-std::vector<std::string>
-child_arguments(const server_args& args, int port, const std::string& slot_save_path);
+/// The child's arguments: passed_on, then --host HOST (an address or a path that ends in ".sock"),
+/// --port N unless it is 0, and --slot-save-path DIR unless it is empty.
+std::vector<std::string> child_arguments(
+    const server_args& args,
+    const std::string& host,
+    std::uint16_t port,
+    const std::string& slot_save_path);
 
 /// The child's environment: ours without LLAMA_HIBERNATE_*, without the LLAMA_ARG_* twins of what
 /// we own, and without LLAMA_SERVER_ROUTER_PORT and LLAMA_SERVER_CHILD_MODE; as "NAME=value".

@@ -20,10 +20,10 @@ struct request_view {
     std::string_view query; ///< raw, without '?'
     std::function<std::optional<std::string_view>(std::string_view name)> header; ///< first of it
 
-    /// For before_forward alone, if wants_body() said so: the first bytes of the body, without
-    /// their chunked coding. It is the whole body, or as much as the connection's buffer takes
-    /// (server_settings::head_limit). Of a client that has half-closed its connection it is what
-    /// has come, maybe nothing.
+    /// For refuse_body and before_forward alone, if wants_body() said so: the first bytes of the
+    /// body, without their chunked coding. It is the whole body, or as much as the connection's
+    /// buffer takes (server_settings::head_limit). Of a client that has half-closed its
+    /// connection it is what has come, maybe nothing.
     std::string_view body_start;
 };
 
@@ -67,12 +67,17 @@ public:
     /// answered by the proxy, and the child never sees the request.
     virtual std::optional<refusal> refuse(const request_view&) { return std::nullopt; }
 
-    /// Asked of every request with a body that goes to the child: whether before_forward is to see
-    /// the start of it. The request then waits until that has come, for as long as a client may
-    /// stop in the middle of a body (server_settings::idle_timeout); a client that waits for "100
-    /// Continue" gets it for that. If the body never comes, because the client leaves or the chunks
-    /// are malformed, the request ends here: there is no before_forward.
+    /// Asked of every request with a body that goes to the child: whether refuse_body and
+    /// before_forward are to see the start of it. The request then waits until that has come, for
+    /// as long as a client may stop in the middle of a body (server_settings::idle_timeout); a
+    /// client that waits for "100 Continue" gets it for that. If the body never comes, because the
+    /// client leaves or the chunks are malformed, the request ends here: there is no
+    /// before_forward.
     virtual bool wants_body(const request_view&) { return false; }
+
+    /// Asked after wants_body() said yes, as soon as body_start is there, and before
+    /// before_forward: a refusal is answered as one of refuse() is.
+    virtual std::optional<refusal> refuse_body(const request_view&) { return std::nullopt; }
 
     /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when
     /// the client leaves meanwhile; one that throws costs the client a 500.

@@ -26,7 +26,8 @@ public:
 
     /// Binds all hosts (addresses, names with all of their addresses, paths that end in ".sock")
     /// and starts to accept, or does nothing of it and tells why. With port 0, the first one that
-    /// is bound chooses the port for all. A socket file on which nobody answers is replaced.
+    /// is bound chooses the port for all. "::" takes IPv4 clients as well if it is the only
+    /// address. A socket file on which nobody answers is replaced.
     boost::system::error_code
     listen(const std::vector<std::string>& hosts, std::uint16_t port, bool reuse_port);
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
@@ -62,8 +62,11 @@ public:
     /// "http://127.0.0.1:8080", one for each listener, with the ports really bound.
     std::vector<std::string> urls() const;
 
-    /// Where the child listens; until it is set, requests get 503.
-    void set_upstream(const boost::asio::ip::tcp::endpoint& child);
+    /// Where the child listens, on TCP or a Unix socket; until it is set, requests get 503.
+    void set_upstream(const boost::asio::generic::stream_protocol::endpoint& child);
+
+    /// The child is gone, and somebody else may listen there.
+    void forget_upstream();
 
     /// Exchanges between a client's head and the end of its response, tunnels included.
     std::size_t exchanges_in_flight() const noexcept;

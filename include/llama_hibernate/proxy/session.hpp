@@ -11,8 +11,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
@@ -29,8 +29,10 @@ using steady_timer = boost::asio::basic_waitable_timer<
     boost::asio::wait_traits<std::chrono::steady_clock>,
     boost::asio::io_context::executor_type>;
 
-using upstream_socket =
-    boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+/// TCP or a Unix socket, as the child listens.
+using upstream_socket = boost::asio::basic_stream_socket<
+    boost::asio::generic::stream_protocol,
+    boost::asio::io_context::executor_type>;
 
 class connection;
 
@@ -44,7 +46,7 @@ struct shared_state {
     const server_settings settings;
     proxy::gate& gate;
     proxy::hooks* hooks; ///< null once the server is gone
-    std::optional<boost::asio::ip::tcp::endpoint> upstream;
+    std::optional<boost::asio::generic::stream_protocol::endpoint> upstream;
     std::optional<boost::asio::ssl::context> tls;
     std::list<connection*> connections;
 

@@ -297,19 +297,6 @@ class Theirs(DaemonCase):
         self.stop(daemon)
         self.assertEqual(len(self.snapshot_tokens()), 1)
 
-    def test_slot_actions_from_outside_are_refused(self):
-        daemon = self.ready("-np", 2)
-        self.complete(daemon)
-        for target in ("/slots/0?action=save", "/slots/0?action=erase", "/slots/1?action=restore",
-                       "/%73lots/0?action=erase", "/slots/%30?action=erase", "/slots/-1?action=erase",
-                       "http://localhost/slots/0?action=erase"):
-            with self.subTest(target):
-                answer = post(daemon.port, target, {"filename": "mine"})
-                self.assertEqual(answer.status, 403)
-                self.assertEqual(answer.json["error"]["code"], 403)
-        self.assertEqual(get(daemon.port, "/slots").status, 200)
-        self.assertEqual([e for name in ("save", "erase", "restore") for e in self.actions(name)], [])
-
     def test_slot_save_path_of_the_user(self):
         for arguments, environment in ((["--slot-save-path", self.folder / "mine"], {}),
                                        ([], {"LLAMA_ARG_SLOT_SAVE_PATH": self.folder / "mine"})):

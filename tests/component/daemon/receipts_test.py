@@ -58,21 +58,37 @@ class Receipts(DaemonCase):
         self.assertEqual([(m["reused"], m["missed"]) for m in self.manifests()], [(0, 0)] * 2)
 
     def test_one_that_was_computed_again_twice_in_a_row_is_retired(self):
-        self.life({})
+        ours = ["--hibernate-boundary", "never"]
+        self.life({}, ours=ours)
         again = {"cache_prompt": False}
-        output = self.life(again)
+        output = self.life(again, ours=ours)
         self.assertEqual(self.counts(), (1, 0, 1))
         self.assertIn(VAIN, output)
         self.assertNotIn(LOUD, output)
-        output = self.life(again, {})
+        output = self.life(again, {}, ours=ours)
         self.assertEqual(self.counts(), (2, 0, 2), output)
-        self.assertIn(LOUD, self.life())
+        self.assertIn(LOUD, self.life(ours=ours))
         self.assertEqual(self.counts(), (2, 0, 2), "it was not restored any more")
         self.assertIn("retired", self.store("ls"))
 
         self.store("release", self.manifests()[0]["id"])
-        self.life({})
+        self.life({}, ours=ours)
         self.assertEqual(self.counts(), (3, 1, 0))
+
+    def test_after_two_misses_the_prompt_is_saved_apart_and_tried(self):
+        self.life({})
+        again = {"cache_prompt": False}
+        self.life(again)
+        output = self.life(again)
+        self.assertIn("prompts are saved apart", output)
+        whole, prompt = sorted(self.manifests(), key=lambda m: -m["tokens"])
+        self.assertEqual(prompt["boundary_of"], whole["id"])
+        self.assertEqual((whole["missed"], prompt["missed"]), (2, 0))
+        daemon = self.ready(ours=["--hibernate-idle-save", "0"])
+        answer = self.next_turn(daemon)
+        self.assertEqual(answer["timings"]["cache_n"], prompt["tokens"], daemon.output)
+        self.stop(daemon)
+        self.assertIn(1, [m["reused"] for m in self.manifests()])
 
     def test_one_miss_is_forgiven(self):
         self.life({})

@@ -112,6 +112,24 @@ TEST_CASE("the unspecified addresses of both families go together") {
     CHECK(alone.reachable(tcp::endpoint(asio::ip::address_v4::loopback(), dual)));
 }
 
+TEST_CASE("the unspecified IPv6 address leaves IPv4 to the others") {
+    if (!has_ipv6()) {
+        return;
+    }
+    counted_listener both;
+    REQUIRE_FALSE(both.listen({"::", "127.0.0.1"}));
+    const auto port = port_of(both.at.addresses().at(0));
+    CHECK(both.reachable(tcp::endpoint(asio::ip::address_v6::loopback(), port)));
+    CHECK(both.reachable(tcp::endpoint(asio::ip::address_v4::loopback(), port)));
+    CHECK_FALSE(both.reachable(tcp::endpoint(asio::ip::make_address("127.0.0.2"), port)));
+
+    const temporary_directory directory;
+    counted_listener alone;
+    REQUIRE_FALSE(alone.listen({(directory.path() / "a.sock").string(), "::"}));
+    const auto dual = port_of(alone.at.addresses().at(1));
+    CHECK(alone.reachable(tcp::endpoint(asio::ip::address_v4::loopback(), dual)));
+}
+
 TEST_CASE("either all addresses are bound or none") {
     counted_listener other;
     REQUIRE_FALSE(other.listen({"127.0.0.2"}));
@@ -164,6 +182,27 @@ TEST_CASE("a stale socket file is replaced, a living one is not") {
     counted_listener second;
     CHECK(second.listen({path}) == asio::error::address_in_use);
     CHECK(clients.reachable(local::endpoint(path)));
+}
+
+TEST_CASE("a living one whose queue is full is not waited for") {
+    const temporary_directory directory;
+    const auto path = (directory.path() / "a.sock").string();
+    asio::io_context context;
+    local::acceptor busy(context);
+    busy.open();
+    busy.bind(local::endpoint(path));
+    busy.listen(0);
+    std::vector<local::socket> waiting;
+    int result = 0;
+    while (result == 0 && waiting.size() < 1000) {
+        auto& next = waiting.emplace_back(context, local());
+        next.native_non_blocking(true);
+        const local::endpoint at(path);
+        result = ::connect(next.native_handle(), at.data(), at.size());
+    }
+    REQUIRE(result != 0);
+    counted_listener clients;
+    CHECK(clients.listen({path}) == asio::error::address_in_use);
 }
 
 TEST_CASE("a file that is no socket is never replaced") {

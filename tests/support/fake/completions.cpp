@@ -316,7 +316,9 @@ asio::awaitable<bool> server::acquire(connection& client, waiter& wanted) {
     waiters_.push_back(&wanted);
     asio::steady_timer timer(context_);
     while (!wanted.granted) {
-        if (stopping_ || client.client_gone()) {
+        // An action is done though nobody waits for it any more.
+        const bool given_up = wanted.what == waiter::kind::completion && client.client_gone();
+        if (stopping_ || given_up) {
             std::erase(waiters_, &wanted);
             co_return false;
         }

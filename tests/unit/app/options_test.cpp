@@ -98,8 +98,9 @@ TEST_CASE("options: every option is set from the command line, in both spellings
         {"stop-budget", "20s"},     {"drain", "0"},           {"restore", "none"},
         {"restore-budget", "1m"},   {"health-hold", "250ms"}, {"max-connections", "7"},
         {"restore-memory", "1GiB"}, {"idle-save", "0"},       {"min-tokens", "1"},
-        {"compat", "format"},       {"half-close", "keep"},   {"on-exit", "restart"},
-        {"log-level", "debug"},     {"max-disk", "1.5GiB"},   {"min-free", "0"},
+        {"internal", "unix"},       {"compat", "format"},     {"half-close", "keep"},
+        {"on-exit", "restart"},     {"log-level", "debug"},   {"max-disk", "1.5GiB"},
+        {"min-free", "0"},
     };
     arguments line{"-m", "a.gguf"};
     for (const auto& [name, value] : given) {
@@ -204,6 +205,7 @@ TEST_CASE("options: bad values name the option, what was read and what is allowe
             {"--hibernate-restore ", "\"some\"", "all, slots or none"}},
         line{{"--hibernate-log-level", "warn"}, {"\"warn\"", "debug, info, warning, error or off"}},
         line{{"--hibernate-compat", "any"}, {"\"any\"", "build or format"}},
+        line{{"--hibernate-internal", "udp"}, {"\"udp\"", "tcp or unix"}},
         line{{"--hibernate-half-close", "no"}, {"\"no\"", "abort or keep"}},
         line{{"--hibernate-on-exit", "stop"}, {"\"stop\"", "exit or restart"}},
         line{{"--hibernate-max-connections", "0"}, {"\"0\"", "from 1 to"}},
@@ -403,9 +405,10 @@ TEST_CASE("options: a variable with our prefix that is no option is remarked upo
 TEST_CASE("options: the help names every option in all three places") {
     const std::string help = app::help_text();
     for (const std::string name :
-         {"dir", "name", "server", "max-disk", "min-free", "stop-budget", "drain", "restore",
-          "boundary", "restore-memory", "idle-save", "min-tokens", "restore-budget", "health-hold",
-          "max-connections", "compat", "half-close", "on-exit", "log-level"}) {
+         {"dir",         "name",       "server",         "max-disk",    "min-free",
+          "stop-budget", "drain",      "restore",        "boundary",    "restore-memory",
+          "idle-save",   "min-tokens", "restore-budget", "health-hold", "max-connections",
+          "internal",    "compat",     "half-close",     "on-exit",     "log-level"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));
         CHECK(contains(help, "\"" + name + "\""));

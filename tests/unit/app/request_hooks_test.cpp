@@ -41,21 +41,78 @@ boost::asio::awaitable<void> nothing() {
     co_return;
 }
 
+boost::asio::awaitable<void> no_action(slot_action) {
+    co_return;
+}
+
+/// Who watches nothing; there are four slots.
+request_hooks::slot_watch blind() {
+    return {nobody, nothing, [](auto) {}, [] { return 4; }, no_action, [](bool) {}};
+}
+
+proxy::request_view action(std::string path, std::string_view query, std::string_view body = "") {
+    auto view = request("POST", std::move(path));
+    view.query = query;
+    view.body_start = body;
+    return view;
+}
+
 } // namespace
 
 TEST_CASE("slot actions from outside are refused, reading the slots is not") {
-    request_hooks hooks("/foo", false, {nobody, nothing, [](auto) {}});
+    request_hooks hooks("/foo", false, blind());
     REQUIRE(hooks.refuse(request("POST", "/foo/slots/0")));
     CHECK(hooks.refuse(request("POST", "/foo/slots/0"))->status == 403);
     CHECK_FALSE(hooks.refuse(request("GET", "/foo/slots")));
     CHECK_FALSE(hooks.refuse(request("POST", "/foo/v1/chat/completions")));
+}
 
-    request_hooks allowing("", true, {nobody, nothing, [](auto) {}});
-    CHECK_FALSE(allowing.refuse(request("POST", "/slots/0")));
+TEST_CASE("slot actions pass with --slot-save-path, unless they touch what is ours") {
+    request_hooks hooks("/foo", true, blind());
+    const auto save = action("/foo/slots/0", "action=save", R"({"filename":"mine"})");
+    CHECK_FALSE(hooks.refuse(save));
+    CHECK(hooks.wants_body(save));
+    CHECK_FALSE(hooks.refuse_body(save));
+    CHECK(hooks.refuse(action("/foo/slots/4", "action=save"))->status == 400);
+    const auto ours = action("/foo/slots/0", "action=save", R"({"filename":"lock"})");
+    CHECK(hooks.refuse_body(ours)->status == 403);
+    // Of other requests the body is not judged.
+    CHECK_FALSE(hooks.refuse_body(action("/foo/completion", "", R"({"filename":"lock"})")));
+}
+
+TEST_CASE("slot actions are recognised whatever the API prefix looks like") {
+    for (const char* prefix : {"/foo", "/foo/", "//foo", "/./foo", "/bar/../foo"}) {
+        CAPTURE(prefix);
+        request_hooks hooks(prefix, false, blind());
+        CHECK(hooks.refuse(request("POST", "/foo/slots/0")));
+        CHECK_FALSE(hooks.refuse(request("POST", "/foo/completion")));
+        CHECK(hooks.wants_body(request("POST", "/foo/completion")));
+    }
+    request_hooks plain("/", false, blind());
+    CHECK(plain.refuse(request("POST", "/slots/0")));
+}
+
+TEST_CASE("whoever watches the slots is told of each slot action, and of its end") {
+    ids told;
+    auto watch = blind();
+    watch.before_action = [&](slot_action asked) -> boost::asio::awaitable<void> {
+        told.push_back(std::to_string(asked.slot) + (asked.displaces ? " displaced" : " saved"));
+        co_return;
+    };
+    watch.after_action = [&](bool left) { told.push_back(left ? "left" : "done"); };
+    request_hooks hooks("", true, watch);
+    const auto restore = action("/slots/2", "action=restore", R"({"filename":"mine"})");
+    forward(hooks, restore);
+    CHECK(told == ids{"2 displaced"});
+    hooks.after_response(restore, proxy::outcome::client_gone);
+    hooks.after_response(restore, proxy::outcome::client_gone);
+    forward(hooks, restore);
+    hooks.after_response(restore, proxy::outcome::complete);
+    CHECK(told == ids{"2 displaced", "left", "2 displaced", "done"});
 }
 
 TEST_CASE("a stream whose client left is remembered, one that ended is not") {
-    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
+    request_hooks hooks("", false, blind());
     const auto left = request("POST", "/v1/chat/completions", "left");
     const auto ended = request("POST", "/v1/chat/completions", "ended");
     const auto plain = request("POST", "/v1/chat/completions");
@@ -70,7 +127,7 @@ TEST_CASE("a stream whose client left is remembered, one that ended is not") {
 }
 
 TEST_CASE("a stream that is taken up again counts once, and is over when that ends") {
-    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
+    request_hooks hooks("", false, blind());
     const auto stream = request("GET", "/v1/stream", "c");
     forward(hooks, stream);
     hooks.after_response(stream, proxy::outcome::client_gone);
@@ -86,7 +143,7 @@ TEST_CASE("a stream that is taken up again counts once, and is over when that en
 }
 
 TEST_CASE("the memory for open streams is bounded, the latest stay") {
-    request_hooks hooks("", false, {nobody, nothing, [](auto) {}});
+    request_hooks hooks("", false, blind());
     for (int i = 0; i != 1000; ++i) {
         const auto id = std::to_string(i);
         forward(hooks, request("POST", "/", id));
@@ -108,7 +165,7 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
              told.push_back("other");
              co_return;
          },
-         [&](auto) { told.push_back("after"); }});
+         [&](auto) { told.push_back("after"); }, [] { return 4; }, no_action, [](bool) {}});
     for (const char* path :
          {"/foo/completion", "/foo/v1/completions", "/foo/v1/chat/completions", "/foo/v1/messages",
           "/foo/v1/responses", "/foo/infill", "/foo/v1/embeddings", "/foo/something/new"}) {
@@ -128,11 +185,11 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
          {request("GET", "/foo/v1/chat/completions"), request("POST", "/foo/tokenize"),
           request("POST", "/foo/slots/0"), request("POST", "/foo/v1/messages/count_tokens"),
           request("POST", "/elsewhere")}) {
-        CHECK_FALSE(hooks.wants_body(view));
+        CHECK(hooks.wants_body(view) == (view.path == "/foo/slots/0"));
         forward(hooks, view);
         hooks.after_response(view, proxy::outcome::complete);
     }
-    CHECK(told == ids{"other", "other", "other"}); // those that wake a child, of its own paths
+    CHECK(told == ids{"other", "other"}); // those that wake a child, of its own paths
     told.clear();
     for (const char* path : {"/foo/props", "/foo/health", "/foo/v1/models", "/foo/"}) {
         forward(hooks, request("GET", path));
@@ -150,7 +207,7 @@ TEST_CASE("a request that left while it waited was never under way") {
              throw std::runtime_error("cancelled");
              co_return;
          },
-         nothing, [&](auto) { --under_way; }});
+         nothing, [&](auto) { --under_way; }, [] { return 4; }, no_action, [](bool) {}});
     const auto view = request("POST", "/completion");
     boost::asio::io_context context;
     boost::asio::co_spawn(
@@ -164,7 +221,9 @@ TEST_CASE("a request that left while it waited was never under way") {
 TEST_CASE("the receipt of a request comes with its end") {
     std::vector<std::optional<llama::receipt>> receipts;
     request_hooks hooks(
-        "", false, {nobody, nothing, [&](auto receipt) { receipts.push_back(receipt); }});
+        "", false,
+        {nobody, nothing, [&](auto receipt) { receipts.push_back(receipt); }, [] { return 4; },
+         no_action, [](bool) {}});
     const auto view = request("POST", "/completion");
     const auto answer = [&](unsigned status, std::string_view coding, std::string_view body,
                             proxy::outcome how) {

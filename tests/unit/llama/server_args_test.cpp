@@ -377,13 +377,13 @@ TEST_CASE("server_args: what changes the meaning of a saved slot, from the envir
 TEST_CASE("server_args: the child's arguments end with ours") {
     const server_args args = read({"--port", "8080", "-m", "a", "--host", "x", "--alias", "b"});
     CHECK(
-        llama::child_arguments(args, 4321, "/store/a") == arguments{
-                                                              "-m", "a", "--alias", "b", "--host",
-                                                              "127.0.0.1", "--port", "4321",
-                                                              "--slot-save-path", "/store/a"});
+        llama::child_arguments(args, "127.0.0.1", 4321, "/store/a") ==
+        arguments{
+            "-m", "a", "--alias", "b", "--host", "127.0.0.1", "--port", "4321", "--slot-save-path",
+            "/store/a"});
     CHECK(
-        llama::child_arguments(args, 1, "") ==
-        arguments{"-m", "a", "--alias", "b", "--host", "127.0.0.1", "--port", "1"});
+        llama::child_arguments(args, "/run/x.sock", 0, "") ==
+        arguments{"-m", "a", "--alias", "b", "--host", "/run/x.sock"});
 }
 
 TEST_CASE("server_args: the child's environment has nothing of ours") {

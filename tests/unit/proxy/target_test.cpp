@@ -2,7 +2,9 @@
 #include "llama_hibernate/proxy/target.hpp"
 
 using hibernate::proxy::path_as_served;
+using hibernate::proxy::prefix_as_served;
 using hibernate::proxy::query_of;
+using hibernate::proxy::query_parameters;
 
 namespace {
 
@@ -55,4 +57,21 @@ TEST_CASE("a target's path is read as llama-server reads it") {
     INFO(expected.target);
     CHECK(path_as_served(expected.target) == expected.path);
     CHECK(query_of(expected.target) == expected.query);
+}
+
+TEST_CASE("a prefix is resolved as paths are, but not decoded") {
+    CHECK(prefix_as_served("") == "");
+    CHECK(prefix_as_served("/") == "");
+    CHECK(prefix_as_served("/foo") == "/foo");
+    CHECK(prefix_as_served("/foo/") == "/foo");
+    CHECK(prefix_as_served("//a/./b/../c//") == "/a/c");
+    CHECK(prefix_as_served("/a%20b") == "/a%20b");
+}
+
+TEST_CASE("the parameters of a query, decoded") {
+    using parameters = std::vector<std::pair<std::string, std::string>>;
+    CHECK(query_parameters("").empty());
+    CHECK(
+        query_parameters("a=1&b&&c=&%61=%31+%32&=x&d=e=f") ==
+        parameters{{"a", "1"}, {"b", ""}, {"c", ""}, {"a", "1 2"}, {"", "x"}, {"d", "e=f"}});
 }
