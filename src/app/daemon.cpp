@@ -77,11 +77,9 @@ daemon::daemon(
       hooks_(
           args_.api_prefix,
           !args_.slot_save_path.empty(),
-          {[this](std::string body_start) {
-               return keeping_.before_request(std::move(body_start));
-           },
+          {[this](std::string_view body_start) { return keeping_.before_request(body_start); },
            [this] { return keeping_.before_other_request(); },
-           [this](std::optional<llama::receipt> receipt) { keeping_.after_request(receipt); },
+           [this](keeper::ended_request ended) { keeping_.after_request(std::move(ended)); },
            [this] { return keeping_.slot_count(); },
            [this](slot_action asked) { return keeping_.before_action(asked); },
            [this](bool client_left) { keeping_.after_action(client_left); }}),

@@ -1,7 +1,5 @@
 #include "llama_hibernate/app/keeping.hpp"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "llama_hibernate/app/advice.hpp"
@@ -188,7 +186,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     auto report = co_await restorer.run(std::move(first), std::move(plan), deadline);
     restored_ids_ = std::move(report.restored_ids);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
-    reuse_.begin_with(restored_ids_, report.tokens, kept_bytes());
+    reuse_.begin_with(restored_ids_, report.in_slots);
     nothing.child = report.child;
     if (report.left_out != 0 && !abandoned()) {
         log::warning(
@@ -236,13 +234,6 @@ asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
         return true;
     };
     co_await disk_thread_.run(work);
-}
-
-/// How much state the child keeps beside what it works on. Half of the cache: state of other kinds
-/// than the tokens' is in it, too.
-std::uint64_t keeping::kept_bytes() const {
-    const bool caches = facts_->total_slots == 1 || args_.empties_idle_slots();
-    return caches ? args_.ram_cache.value_or(std::numeric_limits<std::uint64_t>::max()) / 2 : 0;
 }
 
 void keeping::note_reuse(const save_report& report) {
@@ -296,6 +287,8 @@ asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client
     const std::function<bool()> abandoned = [this] { return stopping_.load(); };
     const auto outcome = co_await restore(client, extent::restore, nobody, abandoned);
     offered_id_.clear();
+    const auto note = [this, ids = std::exchange(restored_ids_, {})] { note_restored(ids); };
+    background_.start(note, [] {});
     if (outcome.child == child_state::well) {
         log::info("after a sleep: {}", outcome.summary);
     } else {
@@ -303,9 +296,9 @@ asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client
     }
 }
 
-asio::awaitable<void> keeping::before_request(std::string body_start) {
+asio::awaitable<void> keeping::before_request(std::string_view body_start) {
     if (live_) {
-        co_await live_->before_request(std::move(body_start));
+        co_await live_->before_request(body_start);
     }
 }
 
@@ -315,9 +308,9 @@ asio::awaitable<void> keeping::before_other_request() {
     }
 }
 
-void keeping::after_request(std::optional<llama::receipt> receipt) {
+void keeping::after_request(keeper::ended_request ended) {
     if (live_) {
-        live_->after_request(receipt);
+        live_->after_request(std::move(ended));
     }
 }
 
@@ -448,9 +441,10 @@ asio::awaitable<void> keeping::save(
             const auto budget =
                 std::chrono::ceil<std::chrono::seconds>(options_.stop_budget + report.missing_time);
             log::error(
-                "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, would have "
-                "sufficed",
-                budget.count(), budget.count() + spare_seconds);
+                "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, {}",
+                budget.count(), budget.count() + spare_seconds,
+                report.missing_time_is_certain ? "would have sufficed"
+                                               : "is the least that it needs");
         }
     }
 }

@@ -1,5 +1,6 @@
 #include "llama_hibernate/app/live_saving.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -51,10 +52,10 @@ struct live_saving::state {
     restore_all restore;
     keeper::slot_table slots;
     keeper::slot_receipts receipts;
-    keeper::slot_receipts::ended_requests ended; ///< since the slots were looked at
+    std::vector<keeper::ended_request> ended; ///< since the slots were looked at
     keeper::traffic traffic;
-    std::string last_start;           ///< of the body of the request that last ran
     clock::time_point last_admission; ///< of a request to the child
+    clock::time_point last_activity;  ///< of the child, as far as it is known
     bool stopped = false;
     bool saving = false;
     bool foreign_action = false; ///< a slot action of somebody else is under way
@@ -92,6 +93,7 @@ live_saving::live_saving(
     : state_(std::make_shared<state>(
           context, std::move(client), std::move(how), std::move(save), std::move(restore))) {
     state_->traffic.quiet_since = clock::now();
+    state_->last_activity = clock::now();
     state_->observing = true;
     asio::co_spawn(state_->context, begin(state_), asio::detached);
 }
@@ -111,7 +113,7 @@ const keeper::slot_receipts& live_saving::receipts() const noexcept {
     return state_->receipts;
 }
 
-asio::awaitable<void> live_saving::before_request(std::string body_start) {
+asio::awaitable<void> live_saving::before_request(std::string_view body_start) {
     const auto me = state_;
     bool looked_for_room = false;
     bool looked = false;
@@ -156,10 +158,10 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
         std::erase_if(threatened, [&](const keeper::slot_state& slot) {
             return tried.contains({slot.id, slot.task});
         });
-        // Requests in flight may have taken what was idle, and what a client left behind has ended.
-        const bool left_behind = me->traffic.in_flight == 0 && me->slots.any_processing();
-        const bool uncertain = me->traffic.in_flight != 0 && !threatened.empty();
-        if ((left_behind || uncertain) && !std::exchange(looked, true)) {
+        // Requests in flight may have taken what was idle, and what a client left behind may have
+        // ended; so may one whose client still reads its answer.
+        const bool others = me->traffic.in_flight != 0 || me->slots.any_processing();
+        if (others && !std::exchange(looked, true)) {
             begin_observe(me);
             continue;
         }
@@ -173,11 +175,12 @@ asio::awaitable<void> live_saving::before_request(std::string body_start) {
         for (const auto& slot : threatened) {
             tried.emplace(slot.id, slot.task);
         }
+        looked = false; // another one may have ended meanwhile
         begin_save(me, std::move(threatened), "handover");
     }
     ++me->traffic.in_flight;
     me->last_admission = clock::now();
-    me->last_start = std::move(body_start);
+    me->last_activity = me->last_admission;
 }
 
 asio::awaitable<void> live_saving::before_other_request() {
@@ -230,6 +233,7 @@ void live_saving::after_action(bool client_left) {
     me->left_action = client_left;
     me->looks_again = 0;
     me->changed.cancel();
+    me->last_activity = clock::now();
     if (me->traffic.in_flight == 0) {
         me->traffic.quiet_since = clock::now();
     }
@@ -240,8 +244,9 @@ void live_saving::after_action(bool client_left) {
 }
 
 bool live_saving::may_have_slept(const state& me) {
-    return me.how.sleep_after && me.traffic.in_flight == 0 &&
-           clock::now() - me.traffic.quiet_since >= *me.how.sleep_after - sleep_slack;
+    // Whatever is in flight: the child does not wait for a body that does not come.
+    return me.how.sleep_after &&
+           clock::now() - me.last_activity >= *me.how.sleep_after - sleep_slack;
 }
 
 /// What the child forgot in its sleep is restored before the request that waits goes to it.
@@ -265,30 +270,37 @@ asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
         log::error("after a sleep nothing was restored: {}", failure.what());
     }
     me->traffic.quiet_since = clock::now();
+    me->last_activity = clock::now();
     me->saving = false;
     me->changed.cancel();
 }
 
-/// The unsaved slots that the request may empty. One that goes on with the latest conversation
-/// takes that one's slot; which slot any other takes is llama-server's choice: a similar one,
-/// though another is empty.
+/// The unsaved slots that the request may empty. One that goes on with what is in a slot takes that
+/// slot; which one any other takes is llama-server's choice: a similar one, though another is
+/// empty.
 std::vector<keeper::slot_state>
-live_saving::threatened_by(const state& me, const std::string& body_start) {
+live_saving::threatened_by(const state& me, std::string_view body_start) {
     auto slots = me.slots.unsaved(me.how.triggers.min_tokens, keeper::slot_table::failures::with);
-    if (!slots.empty() && keeper::continues_request(me.last_start, body_start)) {
-        const int own = me.slots.latest_slot();
-        std::erase_if(slots, [&](const keeper::slot_state& slot) {
-            return slot.id == own || !me.how.slots_empty_each_other;
-        });
+    const auto own = std::find_if(slots.begin(), slots.end(), [&](const keeper::slot_state& slot) {
+        const auto& start = me.receipts.body_start_of(slot.id, slot.task);
+        return !start.empty() && keeper::continues_request(start, body_start);
+    });
+    if (own == slots.end()) {
+        return slots;
     }
+    if (!me.how.slots_empty_each_other) {
+        return {};
+    }
+    slots.erase(own);
     return slots;
 }
 
-void live_saving::after_request(std::optional<llama::receipt> receipt) {
+void live_saving::after_request(keeper::ended_request ended) {
     const auto me = state_;
-    me->ended.push_back(receipt);
+    me->ended.push_back(std::move(ended));
     --me->traffic.in_flight;
     me->traffic.quiet_since = clock::now();
+    me->last_activity = clock::now();
     me->looks_again = 0;
     if (!me->stopped) {
         begin_observe(me);
@@ -305,10 +317,11 @@ void live_saving::begin_observe(const std::shared_ptr<state>& me) {
 asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
     while (std::exchange(me->observe_again, false) && !me->stopped) {
         const auto ended = std::exchange(me->ended, {});
+        const auto in_flight = me->traffic.in_flight;
         const auto seen = co_await me->client->slots(clock::now() + call_limit);
         if (seen) {
             me->slots.observe(*seen, clock::now());
-            me->receipts.observe(*seen, ended);
+            me->receipts.observe(*seen, ended, in_flight);
         } else {
             log::debug("what the slots hold is not known: {}", seen.failure().message);
         }
@@ -396,7 +409,7 @@ asio::awaitable<void> live_saving::save(
         }
         if (saved && saved->cut) {
             me->slots.observe({*saved->cut}, clock::now());
-            me->receipts.observe({*saved->cut}, {});
+            me->receipts.observe({*saved->cut}, {}, 0);
         }
         if (saved) {
             me->slots.saved(

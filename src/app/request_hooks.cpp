@@ -13,10 +13,17 @@ namespace {
 constexpr std::string_view conversation_header = "X-Conversation-Id";
 constexpr std::size_t most_open_streams = 256;
 
-constexpr std::array<std::string_view, 8> slotless_paths{
-    "/tokenize",    "/detokenize",    "/apply-template",
-    "/props",       "/lora-adapters", "/v1/messages/count_tokens",
-    "/models/load", "/models/unload"};
+constexpr std::array<std::string_view, 10> slotless_paths{
+    "/tokenize",
+    "/detokenize",
+    "/apply-template",
+    "/props",
+    "/lora-adapters",
+    "/v1/messages/count_tokens",
+    "/models/load",
+    "/models/unload",
+    "/v1/chat/completions/input_tokens",
+    "/v1/responses/input_tokens"};
 
 } // namespace
 
@@ -102,8 +109,8 @@ std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& r
 
 boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
     if (may_take_slot(request)) {
-        co_await watch_.before_request(std::string(request.body_start));
-        watched_.emplace(&request, nullptr);
+        co_await watch_.before_request(request.body_start);
+        watched_[&request] = {std::string(request.body_start), nullptr};
     } else if (is_slot_action(request)) {
         const auto asked = read_action(request).action.value_or(slot_action());
         co_await watch_.before_action(asked);
@@ -129,15 +136,16 @@ std::unique_ptr<proxy::body_observer> request_hooks::observe_response(
         return nullptr;
     }
     auto observer = std::make_unique<receipt_observer>();
-    watched->second = observer.get();
+    watched->second.observer = observer.get();
     return observer;
 }
 
 void request_hooks::after_response(const proxy::request_view& request, proxy::outcome how) {
-    if (const auto watched = watched_.extract(&request)) {
+    if (auto watched = watched_.extract(&request)) {
+        auto& [body_start, observer] = watched.mapped();
         // Of a response that was not seen to its end it is not known how much was computed.
-        const auto* observer = how == proxy::outcome::complete ? watched.mapped() : nullptr;
-        watch_.after_request(observer != nullptr ? observer->result() : std::nullopt);
+        const bool whole = how == proxy::outcome::complete && observer != nullptr;
+        watch_.after_request({whole ? observer->result() : std::nullopt, std::move(body_start)});
     }
     if (acting_.erase(&request) != 0) {
         watch_.after_action(how != proxy::outcome::complete);

@@ -51,6 +51,7 @@ slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline
     if (report_.child != child_state::well) {
         to_do.clear();
     }
+    const auto preloaded = static_cast<std::ptrdiff_t>(report_.restored_ids.size());
 
     while (!to_do.empty() && !watch_.abandoned() && clock::now() < deadline) {
         const auto step = std::move(to_do.front());
@@ -68,6 +69,7 @@ slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline
             }
         }
     }
+    report_.in_slots.assign(report_.restored_ids.begin() + preloaded, report_.restored_ids.end());
     report_.left_out = planned_ - std::min(planned_, report_.restored_ids.size());
     report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
     co_return std::move(report_);

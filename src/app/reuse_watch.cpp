@@ -14,14 +14,6 @@ namespace hibernate::app {
 
 namespace {
 
-/// How many more tokens the child may compute until it displaces what was restored.
-std::uint64_t
-tokens_until_displaced(const store::manifest& of, std::uint64_t kept, std::uint64_t restored) {
-    const auto bytes_per_token = std::max<std::uint64_t>(of.bytes / of.tokens, 1);
-    const auto tokens = kept / bytes_per_token;
-    return tokens - std::min(tokens, restored);
-}
-
 bool lacks_checkpoints(disk& disk, const std::filesystem::path& file) {
     const auto reading = llama::read_state_file_head(disk, file);
     if (!reading.head) {
@@ -34,32 +26,24 @@ bool lacks_checkpoints(disk& disk, const std::filesystem::path& file) {
 } // namespace
 
 void reuse_watch::begin_with(
-    const std::vector<std::string>& restored_ids,
-    std::uint64_t restored_tokens,
-    std::uint64_t kept_bytes) {
+    const std::vector<std::string>& restored_ids, const std::vector<std::string>& in_slots) {
     awaited_ = {restored_ids.begin(), restored_ids.end()};
-    restored_tokens_ = restored_tokens;
-    kept_bytes_ = kept_bytes;
+    in_slots_ = {in_slots.begin(), in_slots.end()};
 }
 
 store::reuse_judge reuse_watch::judge(keeper::slot_turns turns) const {
-    return [turns = std::move(turns), awaited = awaited_, restored = restored_tokens_,
-            kept = kept_bytes_](const store::manifest& old) -> std::optional<bool> {
+    return [turns = std::move(turns), awaited = awaited_,
+            in_slots = in_slots_](const store::manifest& old) -> std::optional<bool> {
         if (!awaited.contains(old.id)) {
             return std::nullopt;
         }
-        const auto until_displaced = tokens_until_displaced(old, kept, restored);
         // More than the prompt is of use only to clients that repeat the reply as it was.
         const auto useful = old.prompt_tokens != 0 ? old.prompt_tokens : old.tokens;
-        switch (keeper::judge_restored(turns, useful, until_displaced)) {
-        case keeper::reuse::reused:
-            return true;
-        case keeper::reuse::missed:
+        const auto found = keeper::judge_restored(turns, useful);
+        if (found == keeper::reuse::missed && in_slots.contains(old.id)) {
             return false;
-        case keeper::reuse::unknown:
-            break;
         }
-        return std::nullopt;
+        return found == keeper::reuse::reused ? std::optional(true) : std::nullopt;
     };
 }
 

@@ -231,6 +231,7 @@ asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
         give_up(staged, fmt::format("its file cannot be made: {}", why));
         co_return nothing;
     }
+    const auto begun = clock::now();
     const auto saved = co_await client_.save_slot(slot.id, staged.staging_name, deadline);
     if (saved) {
         staged.tokens = saved->tokens < min_tokens_ ? 0 : saved->tokens; // 0: it is thrown away
@@ -241,6 +242,9 @@ asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
     }
     // Without an answer the child may still be writing it: then the next start removes it.
     if (saved.failure().status == 0) {
+        if (clock::now() >= deadline && staged.boundary_of.empty()) {
+            note_missing_time(room->estimate, deadline - begun);
+        }
         give_up(staged, saved.failure().message);
         co_return nothing;
     }
@@ -312,7 +316,7 @@ bool slot_saver::comes_too_late(
     const store::staged_save& staged, std::optional<std::uint64_t> bytes, time_point deadline) {
     const auto time = bytes ? speed_.time_for(*bytes) : std::nullopt;
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - clock::now());
-    if (!time || *time <= left) {
+    if (!time || *time <= left || !speed_.is_measured()) {
         return false;
     }
     report_.missing_time += staged.boundary_of.empty() ? *time : milliseconds(0);
@@ -321,6 +325,17 @@ bool slot_saver::comes_too_late(
                     "it would take {}, and {} are left", format_duration(*time),
                     format_duration(std::max(left, milliseconds(0)))));
     return true;
+}
+
+/// Of a save that took longer than there was time. Nothing but that is known if there was none
+/// before; then the same again is the least that it needs.
+void slot_saver::note_missing_time(
+    std::optional<std::uint64_t> bytes, clock::duration time_there_was) {
+    const auto had = std::chrono::duration_cast<milliseconds>(time_there_was);
+    const auto expected = bytes ? speed_.time_for(*bytes) : std::nullopt;
+    const bool told = expected && *expected > had;
+    report_.missing_time += told ? *expected - had : had;
+    report_.missing_time_is_certain = report_.missing_time_is_certain && told;
 }
 
 void slot_saver::give_up(const store::staged_save& staged, const std::string& why) {

@@ -1,5 +1,7 @@
 #include "llama_hibernate/keeper/save_speed.hpp"
 
+#include <utility>
+
 namespace hibernate::keeper {
 
 namespace {
@@ -9,13 +11,17 @@ constexpr double shortest = 5'000; // microseconds; less is mostly waiting for t
 } // namespace
 
 void save_speed::note(std::uint64_t bytes, std::chrono::microseconds time) {
+    if (!std::exchange(measured_, true)) {
+        bytes_ = 0;
+        microseconds_ = 0;
+    }
     constexpr double kept = 0.5;
     bytes_ = bytes_ * kept + static_cast<double>(bytes);
     microseconds_ = microseconds_ * kept + static_cast<double>(time.count());
 }
 
 void save_speed::remember(const std::vector<store::snapshot>& snapshots) {
-    if (bytes_ > 0) {
+    if (measured_) {
         return;
     }
     double quickest = 0;

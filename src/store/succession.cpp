@@ -167,6 +167,9 @@ void inherit(const manifest& old, const staged_save& save, publication& result) 
         (*reused ? result.reused_ids : result.missed_ids).push_back(old.id);
         missed = *reused ? 0 : missed + 1;
     }
+    if (!made.boundary_of.empty()) {
+        return; // the save tells it
+    }
     auto& missed_so_far = old.boundary_of.empty() ? made.missed : result.boundary_missed;
     missed_so_far = std::max(missed_so_far, missed);
 }

@@ -19,6 +19,7 @@
 //   FAKE_STATE_VERSION      of state files (4)
 //   FAKE_BUILD              /props build_info (b11669-fake)
 //   FAKE_ARCH=hybrid        only a strict extension of a slot's tokens reuses them
+//   FAKE_USELESS_RESTORES=1 what is restored into a slot is never reused
 //   FAKE_FAIL_RESTORE       "all", or how many of the first restores answer 400
 //   FAKE_RESTORE_LOSES      so many tokens at the end of what is restored (0)
 //   FAKE_HARM               what a refused restore does to completions from then on: error (500),

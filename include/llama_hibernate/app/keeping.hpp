@@ -85,9 +85,9 @@ public:
     void begin_serving(std::shared_ptr<llama::client> client);
 
     /// Around each request that a slot may work on: see live_saving.
-    boost::asio::awaitable<void> before_request(std::string body_start);
+    boost::asio::awaitable<void> before_request(std::string_view body_start);
     boost::asio::awaitable<void> before_other_request();
-    void after_request(std::optional<llama::receipt> receipt);
+    void after_request(keeper::ended_request ended);
 
     /// Around each slot action of somebody else.
     boost::asio::awaitable<void> before_action(slot_action asked);
@@ -124,7 +124,6 @@ private:
     slot_saver make_saver(llama::client& client, slot_saver::history_of history);
     boost::asio::awaitable<std::optional<live_saving::saved_slot>>
     save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
-    std::uint64_t kept_bytes() const;
     void note_reuse(const save_report& report);
     void begin_look_for_reuse();
 

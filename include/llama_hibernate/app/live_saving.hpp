@@ -73,12 +73,12 @@ public:
 
     /// To be awaited before a request that a slot may work on goes to the child: until no save is
     /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
-    boost::asio::awaitable<void> before_request(std::string body_start);
+    boost::asio::awaitable<void> before_request(std::string_view body_start);
     /// Before any other request that would wake the child: what it forgot in a sleep is restored
     /// first.
     boost::asio::awaitable<void> before_other_request();
-    /// When it has ended, with its receipt if it brought one.
-    void after_request(std::optional<llama::receipt> receipt);
+    /// When it has ended.
+    void after_request(keeper::ended_request ended);
 
     /// The same for a slot action of somebody else: it waits while one of ours is under way, and
     /// ours wait while it is. What it displaces is saved before.
@@ -108,7 +108,7 @@ private:
         std::vector<keeper::slot_state> slots,
         const char* reason);
     static std::vector<keeper::slot_state>
-    threatened_by(const state& me, const std::string& body_start);
+    threatened_by(const state& me, std::string_view body_start);
     static boost::asio::awaitable<void> begin(std::shared_ptr<state> me);
 
     std::shared_ptr<state> state_; ///< its coroutines may outlast this object

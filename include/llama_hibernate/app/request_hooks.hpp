@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "llama_hibernate/app/slot_action.hpp"
-#include "llama_hibernate/llama/prompt_counts.hpp"
+#include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
 namespace hibernate::app {
@@ -21,9 +21,9 @@ public:
     /// Who saves slots while requests are served: told of each request that a slot may work on, and
     /// before any other that would wake a child that sleeps.
     struct slot_watch {
-        std::function<boost::asio::awaitable<void>(std::string body_start)> before_request;
+        std::function<boost::asio::awaitable<void>(std::string_view body_start)> before_request;
         std::function<boost::asio::awaitable<void>()> before_other_request;
-        std::function<void(std::optional<llama::receipt> receipt)> after_request;
+        std::function<void(keeper::ended_request ended)> after_request;
         /// How many slots there are; nothing while that is not known.
         std::function<std::optional<int>()> slot_count;
         /// The same for the slot actions of others.
@@ -59,10 +59,14 @@ private:
     std::string api_prefix_;
     slot_watch watch_;
     class receipt_observer;
-    /// The requests that the watch was told of, with who reads the response's receipt, if anybody.
-    std::map<const proxy::request_view*, const receipt_observer*> watched_;
-    std::set<const proxy::request_view*> acting_; ///< slot actions, likewise
-    std::string slots_path_;                      ///< "/slots/", with the API prefix
+    struct watched_request {
+        std::string body_start;
+        const receipt_observer* observer =
+            nullptr; ///< who reads the response's receipt, if anybody
+    };
+    std::map<const proxy::request_view*, watched_request> watched_; ///< that the watch was told of
+    std::set<const proxy::request_view*> acting_;                   ///< slot actions, likewise
+    std::string slots_path_; ///< "/slots/", with the API prefix
     bool slot_actions_allowed_;
     std::deque<std::string> open_streams_; ///< the oldest first, each once
     std::size_t answered_posts_ = 0;

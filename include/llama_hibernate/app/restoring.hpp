@@ -40,6 +40,7 @@ enum class child_state {
 
 struct restore_report {
     std::vector<std::string> restored_ids;
+    std::vector<std::string> in_slots; ///< those of them that were restored last, to stay there
     std::uint64_t tokens = 0;
     std::chrono::milliseconds time{0};
     std::size_t left_out = 0; ///< planned, but unfit, refused by the child or out of time

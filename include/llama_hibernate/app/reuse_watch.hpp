@@ -18,12 +18,10 @@ namespace hibernate::app {
 
 class reuse_watch {
 public:
-    /// All that was restored into the child, and its tokens together. kept_bytes is how much state
-    /// the child keeps beside what it works on; nothing that was displaced counts as missed.
+    /// All that was restored into the child, and what of it is in the slots: the rest went through
+    /// its RAM cache, which may have been too small, so that it can't be said to be missed.
     void begin_with(
-        const std::vector<std::string>& restored_ids,
-        std::uint64_t restored_tokens,
-        std::uint64_t kept_bytes);
+        const std::vector<std::string>& restored_ids, const std::vector<std::string>& in_slots);
 
     /// For a save of a slot where those turns ran. It stands on its own: for another thread.
     store::reuse_judge judge(keeper::slot_turns turns) const;
@@ -35,8 +33,7 @@ public:
 
 private:
     std::set<std::string> awaited_;
-    std::uint64_t restored_tokens_ = 0;
-    std::uint64_t kept_bytes_ = 0;
+    std::set<std::string> in_slots_;
 };
 
 /// One loud line if the restores of this model were never of use, and why, as far as its newest

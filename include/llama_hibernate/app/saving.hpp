@@ -33,8 +33,9 @@ struct save_report {
     std::uint64_t bytes = 0;
     std::chrono::milliseconds time{0};
     std::size_t not_saved = 0; ///< slots that hold something which is not on disk now
-    /// What those would have taken that there was no time for, as far as it can be told.
+    /// What those would have taken that there was no time for, beyond the time that there was.
     std::chrono::milliseconds missing_time{0};
+    bool missing_time_is_certain = true; ///< else it is the least
 };
 
 class slot_saver {
@@ -99,6 +100,8 @@ private:
     void note(const store::publication& outcome);
     bool comes_too_late(
         const store::staged_save& staged, std::optional<std::uint64_t> bytes, time_point deadline);
+    void note_missing_time(
+        std::optional<std::uint64_t> bytes, std::chrono::steady_clock::duration time_there_was);
     void give_up(const store::staged_save& staged, const std::string& why);
 
     llama::client& client_;

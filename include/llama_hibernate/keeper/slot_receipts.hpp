@@ -1,14 +1,16 @@
 #pragma once
-// Which request's receipt belongs to which slot, and what that says of a snapshot that was
-// restored: pure.
+// Which request ran in which slot, by the tasks that GET /slots shows, and what its receipt says of
+// a snapshot that was restored: pure.
 //
-// The receipts are the responses' own; who worked on them shows GET /slots, by the tasks. Where two
-// requests ended between two looks it is not known whose is whose, and then nothing is concluded:
-// that a restore was of no use is only said when it is certain.
+// Where two requests ended between two looks it is not known whose is whose, and then nothing is
+// concluded: that a restore was of no use is only said when it is certain.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "llama_hibernate/llama/prompt_counts.hpp"
@@ -23,13 +25,17 @@ enum class reuse {
     missed, ///< its conversation went on, and was computed again
 };
 
+struct ended_request {
+    /// None if it failed, needed no slot, or its client left.
+    std::optional<llama::receipt> receipt;
+    std::string body_start; ///< as proxy::request_view has it
+};
+
 /// The requests that ran in one slot since it was saved last.
 struct slot_turns {
     struct turn {
         llama::receipt receipt;
-        /// Tokens that the child computed before it, since the restore: what may have displaced
-        /// what was restored.
-        std::uint64_t computed_before = 0;
+        bool proves_misses = false; ///< nothing ran before it since the restore, or chose its slot
     };
     std::vector<turn> turns; ///< in their order
     bool complete = true;    ///< the receipts of all of them are here
@@ -37,18 +43,20 @@ struct slot_turns {
 
 class slot_receipts {
 public:
-    /// One for each request that ended; nothing where it brought no receipt: it failed, needed no
-    /// slot, or its client left.
-    using ended_requests = std::vector<std::optional<llama::receipt>>;
-
     /// From GET /slots when nothing ran since the restore.
     void begin_with(const std::vector<llama::slot>& slots);
 
-    /// From GET /slots, asked after those requests had ended.
-    void observe(const std::vector<llama::slot>& slots, const ended_requests& ended);
+    /// From GET /slots, asked after those requests had ended, while so many others went on.
+    void observe(
+        const std::vector<llama::slot>& slots,
+        const std::vector<ended_request>& ended,
+        std::size_t in_flight);
 
     /// Of the slot now.
     slot_turns turns_of(int slot) const;
+
+    /// Of the request whose task is that one, the last in the slot; empty if it is not known.
+    const std::string& body_start_of(int slot, std::int64_t task) const;
 
     /// What those turns left in the slot was saved.
     void saved(int slot);
@@ -57,17 +65,25 @@ private:
     struct account {
         std::int64_t task = -1; ///< the last one that a receipt was looked for
         slot_turns since_save;
+        std::int64_t started_task = -1; ///< the one that body_start is of
+        std::string body_start;
     };
     std::map<int, account> slots_;
-    std::uint64_t computed_ = 0;
+    bool anything_ran_ = false;
 };
 
-/// What the turns since the last save tell of a restored snapshot of so many tokens, if what is in
-/// the slot now continues it. It is the first request that had all of the snapshot in its prompt
-/// that counts; those after it find what it left in the slot. Half of it reused is enough: where
-/// another conversation with the same beginning took its slot, that much is lost to
-/// llama-server. kept_tokens is how many tokens the child can compute until it has to give up what
-/// was restored, and then nothing is concluded.
-reuse judge_restored(const slot_turns& turns, std::uint64_t tokens, std::uint64_t kept_tokens);
+/// What the turns since the last save tell of a restored snapshot whose next prompt should have
+/// found so many tokens, if what is in the slot now continues it. The first request of that
+/// conversation counts, and not those after it, which find what it left in the slot. Half is
+/// enough: where another one with the same beginning took its slot, that much is lost to
+/// llama-server.
+///
+/// Only the first request after a restore can prove a miss, and only if it found nothing at all:
+/// later ones may have lost their slot, or their place in the RAM cache, to those before them.
+reuse judge_restored(const slot_turns& turns, std::uint64_t tokens);
+
+/// Whether a request chooses its slot, or does not want to reuse anything, by what stands in its
+/// body: then what it finds proves nothing.
+bool chooses_cache(std::string_view body_start);
 
 } // namespace hibernate::keeper

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Slots are saved while requests are served: a kill loses little, and no conversation is displaced."""
 
+import json
 import os
 import pathlib
 import signal
@@ -240,6 +241,33 @@ class Handover(LiveCase):
         self.complete(daemon)
         self.assertLess(time.monotonic() - begun, 4)
 
+    def test_a_request_that_took_no_slot_is_not_what_is_in_one(self):
+        daemon = self.serve(FAKE_TOKEN_MS=50)
+        long_answer = threading.Thread(target=self.complete, args=(daemon, LONG, 20))
+        long_answer.start()
+        harness.wait_until(lambda: self.requests("POST", "/v1/chat"), 5, "it is being answered")
+        self.assertEqual(harness.post(daemon.port, "/v1/nothing", chat(OTHER)).status, 404)
+        long_answer.join(10)
+        self.complete(daemon, OTHER)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 2, daemon.output)
+
+    def test_a_client_that_still_reads_its_answer(self):
+        """Its slot is idle long before."""
+        daemon = self.serve(FAKE_TOKENS=3000)
+        slow = socket.create_connection(("127.0.0.1", daemon.port))
+        self.addCleanup(slow.close)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        body = json.dumps(chat(LONG, 3000, stream=True)).encode()
+        slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                     b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        harness.wait_until(lambda: any(not slot["is_processing"] and slot.get("n_prompt_tokens")
+                                       for slot in harness.get(daemon.port, "/slots").json),
+                           10, "it is generated")
+        self.complete(daemon, OTHER)
+        self.stop(daemon)
+        self.assertEqual(len(self.snapshot_tokens()), 2, daemon.output)
+
     def test_a_save_that_failed_is_tried_again_before_it_is_displaced(self):
         daemon = self.serve(idle="100ms", FAKE_FAIL_SAVE=1)
         self.complete(daemon)
@@ -365,6 +393,16 @@ class Sleep(LiveCase):
         self.assertEqual(harness.post(daemon.port, "/tokenize", {"content": "a"}).status, 200)
         self.assertGreater(self.cached(daemon, LONG), 700)
 
+    def test_also_while_a_client_does_not_end_its_request(self):
+        daemon = self.serve("--sleep-idle-seconds", 2)
+        self.complete(daemon)
+        stalled = socket.create_connection(("127.0.0.1", daemon.port))
+        self.addCleanup(stalled.close)
+        stalled.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                        b"application/json\r\nContent-Length: 1000000\r\n\r\n" + b" " * 70000)
+        self.sleep(daemon)
+        self.assertGreater(self.cached(daemon, LONG), 700)
+
     def seeded(self):
         daemon = self.serve()
         self.complete(daemon)
@@ -418,6 +456,23 @@ class StopPlan(LiveCase):
         self.assertEqual(len(self.snapshot_tokens()), 2)
         self.says(daemon, "was not saved: it would take ")
         self.assertRegex(daemon.output, r"--hibernate-stop-budget [56]s, and an unloadTimeout of [78]")
+
+    def test_a_slow_save_of_an_earlier_run_does_not_keep_a_stop_from_trying(self):
+        ours = ["--hibernate-stop-budget", "3s"]
+        daemon = self.serve(FAKE_SAVE_MS=1500, ours=ours)
+        self.complete(daemon)
+        self.stop(daemon, within=3)
+        daemon = self.serve(ours=ours)
+        self.complete(daemon, LONG * 4)
+        self.stop(daemon, within=3)
+        self.assertNotIn("was not saved", daemon.output)
+
+    def test_a_save_that_was_cut_off_names_the_least_budget(self):
+        daemon = self.serve(FAKE_SAVE_MS=20000, ours=["--hibernate-stop-budget", "2s"])
+        self.complete(daemon)
+        self.stop(daemon, within=2)
+        self.assertRegex(daemon.output, r"--hibernate-stop-budget [34]s, and an unloadTimeout of "
+                                        r"[56] in llama-swap, is the least that it needs")
 
 
 class Restoring(LiveCase):

@@ -302,6 +302,7 @@ asio::awaitable<void> server::restore(connection& client, long id, std::string f
     tokens.resize(
         tokens.size() - std::min(tokens.size(), static_cast<std::size_t>(settings_.lost_tokens)));
     target.held = tokens;
+    target.useless = settings_.useless_restores;
     std::string body =
         json{
             {"id_slot", id},

@@ -166,6 +166,7 @@ void read_script(settings& into) {
     script_number("FAKE_STATE_VERSION", into.state_version);
     script_text("FAKE_BUILD", into.build);
     into.hybrid = variable("FAKE_ARCH") == "hybrid";
+    into.useless_restores = variable("FAKE_USELESS_RESTORES") == "1";
     script_count("FAKE_RESTORE_LOSES", into.lost_tokens);
     script_count("FAKE_FAIL_RESTORE", into.fail_restores);
     script_text("FAKE_HARM", into.harm);

@@ -42,6 +42,7 @@ struct settings {
     std::uint32_t state_version = 4;
     std::string build = "b11669-fake";
     bool hybrid = false;
+    bool useless_restores = false;
     int lost_tokens = 0;   ///< at the end of what is restored
     int fail_restores = 0; ///< how many still fail; negative: all of them
     std::string harm;

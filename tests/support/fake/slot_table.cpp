@@ -66,7 +66,8 @@ std::size_t slot_table::begin(std::size_t id, const token_list& prompt, bool by_
             }
         }
     }
-    std::size_t reused = reuse ? common_prefix(chosen.held, prompt) : 0;
+    std::size_t reused = reuse && !chosen.useless ? common_prefix(chosen.held, prompt) : 0;
+    chosen.useless = false;
     if (hybrid_ && reused < chosen.held.size())
         reused = 0;
     if (!prompt.empty()) {

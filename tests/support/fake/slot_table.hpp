@@ -14,6 +14,7 @@ namespace fake {
 
 struct slot {
     token_list held;
+    bool useless = false; ///< it was restored, and is not reused
     bool busy = false;
     long task = -1;     ///< of the last completion; -1: it never ran one
     long last_used = 0; ///< 0: never

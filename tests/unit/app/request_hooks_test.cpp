@@ -34,7 +34,7 @@ void forward(request_hooks& hooks, const proxy::request_view& view) {
 
 using ids = std::vector<std::string>;
 
-boost::asio::awaitable<void> nobody(std::string) {
+boost::asio::awaitable<void> nobody(std::string_view) {
     co_return;
 }
 boost::asio::awaitable<void> nothing() {
@@ -157,8 +157,8 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
     std::vector<std::string> told;
     request_hooks hooks(
         "/foo", true,
-        {[&](std::string start) -> boost::asio::awaitable<void> {
-             told.push_back("before " + start);
+        {[&](std::string_view start) -> boost::asio::awaitable<void> {
+             told.push_back("before " + std::string(start));
              co_return;
          },
          [&]() -> boost::asio::awaitable<void> {
@@ -203,7 +203,7 @@ TEST_CASE("a request that left while it waited was never under way") {
     int under_way = 0;
     request_hooks hooks(
         "", true,
-        {[](std::string) -> boost::asio::awaitable<void> {
+        {[](std::string_view) -> boost::asio::awaitable<void> {
              throw std::runtime_error("cancelled");
              co_return;
          },
@@ -222,7 +222,7 @@ TEST_CASE("the receipt of a request comes with its end") {
     std::vector<std::optional<llama::receipt>> receipts;
     request_hooks hooks(
         "", false,
-        {nobody, nothing, [&](auto receipt) { receipts.push_back(receipt); }, [] { return 4; },
+        {nobody, nothing, [&](auto ended) { receipts.push_back(ended.receipt); }, [] { return 4; },
          no_action, [](bool) {}});
     const auto view = request("POST", "/completion");
     const auto answer = [&](unsigned status, std::string_view coding, std::string_view body,

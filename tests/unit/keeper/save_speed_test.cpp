@@ -42,6 +42,10 @@ TEST_CASE("the quickest save of earlier runs counts until one is measured") {
     CHECK_FALSE(speed.time_for(1000));
     speed.remember(earlier);
     CHECK(speed.time_for(1000) == 50ms);
+    CHECK_FALSE(speed.is_measured());
+    speed.note(1000, 10ms);
+    CHECK(speed.is_measured());
+    CHECK(speed.time_for(1000) == 10ms);
     save_speed measured;
     measured.note(1000, 10ms);
     measured.remember(earlier);
