@@ -1,6 +1,7 @@
 #include "llama_hibernate/app/boundary_policy.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "llama_hibernate/base/log.hpp"
 
@@ -8,11 +9,13 @@ namespace hibernate::app {
 
 void boundary_policy::begin_with(
     llama::context_memory memory,
+    bool has_draft,
     const std::vector<store::snapshot>& snapshots,
     const store::signature& signature) {
     const bool before = wants_boundary(facts_);
     facts_.memory = memory;
     facts_.missed = 0;
+    asks_for_draft_ = has_draft;
     store::wall_time latest{};
     for (const auto& one : snapshots) {
         const auto& saved = one.manifest;
@@ -44,15 +47,21 @@ void boundary_policy::learn(const store::publication& saved) {
     tell_if_wanted(before);
 }
 
-bool boundary_policy::asks_for_checkpoints() const {
-    return facts_.choice == keeper::boundary_choice::automatic && !facts_.checkpoints &&
-           facts_.memory != llama::context_memory::everything;
+bool boundary_policy::asks_for_trailers() const {
+    const bool for_checkpoints = facts_.choice == keeper::boundary_choice::automatic &&
+                                 !facts_.checkpoints &&
+                                 facts_.memory != llama::context_memory::everything;
+    return for_checkpoints || asks_for_draft_;
 }
 
-void boundary_policy::learn_checkpoints(bool found) {
+void boundary_policy::learn_trailers(const llama::state_trailers& found) {
     const bool before = wants_boundary(facts_);
-    facts_.checkpoints = found;
+    facts_.checkpoints = !found.checkpoints.empty();
     tell_if_wanted(before);
+    if (std::exchange(asks_for_draft_, false) && !found.draft) {
+        log::info("this llama-server does not save the draft model's state: after a restore the "
+                  "draft model begins anew, which costs time once and changes no answer");
+    }
 }
 
 void boundary_policy::learn_cost(std::uint64_t computed) {

@@ -154,7 +154,9 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     const auto look = [this] { return directory_->snapshots(); };
     auto snapshots = co_await disk_thread_.run(look);
     speed_.remember(snapshots);
-    boundary_.begin_with(facts_->memory, snapshots, facts_->signature);
+    boundary_.begin_with(
+        facts_->memory, args_.state_options.contains("spec-draft-model"), snapshots,
+        facts_->signature);
     if (keeper::are_never_reused(snapshots)) {
         begin_look_for_reuse();
     }
@@ -236,7 +238,14 @@ asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
     co_await disk_thread_.run(work);
 }
 
-void keeping::note_reuse(const save_report& report) {
+/// What does not change from one save to the next is told once.
+void keeping::note(const save_report& report) {
+    if (!report.unsupported.empty() && !std::exchange(unsupported_told_, true)) {
+        log::warning(
+            "llama-server cannot save every slot ({}); conversations of that kind are lost when it "
+            "stops",
+            report.unsupported);
+    }
     reuse_.settle(report.superseded_ids);
     if (report.missed != 0) {
         begin_look_for_reuse();
@@ -348,7 +357,7 @@ keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save 
     const auto how =
         what.may_cut ? slot_saver::extent::with_prompt : slot_saver::extent::whole_only;
     auto report = co_await saver.save_one(slot, what.reason, how, clock::now() + what.limit);
-    note_reuse(report);
+    note(report);
     if (report.saved_ids.empty()) {
         co_return outcome;
     }
@@ -425,6 +434,7 @@ asio::awaitable<void> keeping::save(
     };
     auto saver = make_saver(*client, history);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
+    note(report);
     saved_ids_ = std::move(report.saved_ids);
     if (saved_ids_.empty() && report.not_saved == 0) {
         log::info("nothing new to save");

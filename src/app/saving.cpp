@@ -21,13 +21,10 @@ namespace {
 const std::string too_slow = "the disk is too slow for the stop budget";
 
 /// Nothing if it cannot be told.
-std::optional<bool> holds_checkpoints(disk& disk, const std::filesystem::path& file) {
+std::optional<llama::state_trailers> read_trailers(disk& disk, const std::filesystem::path& file) {
     const auto reading = llama::read_state_file_head(disk, file);
-    if (!reading.head) {
-        return std::nullopt;
-    }
-    const auto found = llama::read_state_trailers(disk, file, *reading.head);
-    return found.trailers ? std::optional(!found.trailers->checkpoints.empty()) : std::nullopt;
+    return reading.head ? llama::read_state_trailers(disk, file, *reading.head).trailers
+                        : std::nullopt;
 }
 
 /// None if there are not that many, or one of them is an image's.
@@ -153,13 +150,13 @@ asio::awaitable<void> slot_saver::save_prompt(
     const std::function<bool()>& abandoned) {
     const auto& saved = whole.published->manifest;
     const auto file = directory_.path() / whole.published->file_name;
-    if (boundary_.asks_for_checkpoints()) {
-        const auto look = [&disk = store_disk_, file] { return holds_checkpoints(disk, file); };
+    if (boundary_.asks_for_trailers()) {
+        const auto look = [&disk = store_disk_, file] { return read_trailers(disk, file); };
         const auto found = co_await disk_.run_until(deadline, look);
         if (!found || !*found) {
             co_return;
         }
-        boundary_.learn_checkpoints(**found);
+        boundary_.learn_trailers(**found);
     }
     const auto cut = boundary_.cut(saved.tokens, saved.prompt_tokens, min_tokens_);
     if (!cut) {
@@ -256,6 +253,11 @@ asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
     };
     const auto found = co_await disk_.run_until(deadline, clean_up);
     const auto trouble = found.value_or("");
+    constexpr unsigned not_supported = 501;
+    if (saved.failure().status == not_supported && trouble.empty()) {
+        report_.unsupported = saved.failure().message;
+        co_return nothing;
+    }
     give_up(
         staged, trouble.empty() ? saved.failure().message
                                 : fmt::format("{} ({})", saved.failure().message, trouble));

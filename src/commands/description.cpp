@@ -11,6 +11,7 @@
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 #include "llama_hibernate/commands/listing.hpp"
+#include "llama_hibernate/llama/gguf.hpp"
 #include "llama_hibernate/llama/model_identity.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
 #include "llama_hibernate/llama/vocabulary.hpp"
@@ -52,6 +53,16 @@ words look_up(disk& disk, const store::manifest& saved, const std::set<token>& w
         return {{}, fmt::format("{}: {}", path, reading->problem)};
     }
     return {std::move(*reading->texts), {}};
+}
+
+std::optional<llama::context_memory> memory_of(disk& disk, const store::manifest& saved) {
+    if (saved.model_path.empty()) {
+        return std::nullopt;
+    }
+    const auto file = llama::follow_links(llama::shards_of(saved.model_path).front());
+    const auto reading = llama::read_gguf(disk, file);
+    return reading && reading->header ? std::optional(llama::context_memory_of(*reading->header))
+                                      : std::nullopt;
 }
 
 std::string join_ids(std::span<const token> tokens) {
@@ -123,9 +134,36 @@ void add_manifest(lines& to, const store::manifest& saved, store::wall_time now)
     if (saved.crashes != 0) {
         to.add("crashes", fmt::format("{} of llama-server with it", saved.crashes));
     }
+    if (!saved.boundary_of.empty()) {
+        to.add("prompt of", fmt::format("{}, without its last reply", saved.boundary_of));
+    }
+    if (saved.went_on == store::continuation::verbatim) {
+        to.add("went on", "with every reply as it was");
+    } else if (saved.went_on == store::continuation::changed) {
+        to.add("went on", "with a changed reply");
+    }
     if (!saved.supersedes.empty()) {
         to.add("supersedes", fmt::format("{}", fmt::join(saved.supersedes, " ")));
     }
+}
+
+/// llama-server's rule, as it was measured.
+std::string who_reuses(llama::context_memory memory, const llama::state_trailers& trailers) {
+    if (memory == llama::context_memory::everything) {
+        return "any prompt that shares the beginning, as far as it does";
+    }
+    const auto kind = llama::to_string(memory);
+    if (trailers.checkpoints.empty()) {
+        return fmt::format("only prompts that extend all of it (a {} model, no checkpoints)", kind);
+    }
+    std::vector<std::int64_t> at;
+    for (const auto& checkpoint : trailers.checkpoints) {
+        at.push_back(checkpoint.tokens);
+    }
+    return fmt::format(
+        "prompts that extend it, or share the beginning up to a checkpoint (a {} model, at {} "
+        "tokens)",
+        kind, fmt::join(at, ", "));
 }
 
 void add_content(lines& to, const snapshot_content& content) {
@@ -148,6 +186,9 @@ void add_content(lines& to, const snapshot_content& content) {
         }
     }
     to.add("content", format);
+    if (content.memory && content.trailers) {
+        to.add("reused by", who_reuses(*content.memory, *content.trailers));
+    }
     if (!content.no_words.empty()) {
         to.add("no words", content.no_words);
     }
@@ -173,6 +214,7 @@ snapshot_content read_content(disk& disk, const fs::path& root, const store::sto
     content.state_version = reading.head->version;
     content.trailers = llama::read_state_trailers(disk, file, *reading.head).trailers;
     if (item.manifest) {
+        content.memory = memory_of(disk, *item.manifest);
         read_words(disk, *item.manifest, reading.head->tokens, content);
     } else {
         content.no_words = "its manifest is unusable";

@@ -137,6 +137,7 @@ json describe(const stored_item& item, const successors& known) {
              {"uses", saved.uses},
              {"reused", saved.reused},
              {"missed", saved.missed},
+             {"boundary_of", saved.boundary_of},
              {"pinned", saved.pinned},
              {"reason", saved.reason},
              {"slot", saved.slot},
@@ -209,6 +210,9 @@ std::string successor_of(const stored_item& item, const successors& known) {
 
 std::string describe_state(const stored_item& item, const std::string& superseded_by) {
     std::string text = name_of_state(item, superseded_by);
+    if (item.manifest && !item.manifest->boundary_of.empty()) {
+        text += ", prompt only";
+    }
     if (item.manifest && item.manifest->pinned) {
         text += ", pinned";
     }

@@ -10,7 +10,10 @@ in build/. The model is made in the temporary directory. Four conversations of s
   stop, one unsaved    the same with one conversation that was not saved yet, less llama-server's own
                        time for that save
   restore              from the child's first 200 to ours, with all four, against dd on their files
-and a chat of so many turns with a pause after each: bytes written, against so many full saves.
+and a chat of so many turns with a pause after each: bytes written, against so many full saves. The
+same for ten turns with a reply of 64 tokens, with prompts saved apart and without: what a turn
+costs, in bytes, in time from the reply to the end of its saves, and in tokens that the next turn
+computes, when the client repeats the reply and when it changes it.
 """
 
 import http.client
@@ -36,12 +39,12 @@ SERVER = os.environ.get("REAL_LLAMA_SERVER", TOP / "build/llama/llama-server")
 class Life:
     """One life of the daemon."""
 
-    def __init__(self, store, model, idle):
+    def __init__(self, store, model, idle, ours=()):
         self.port = harness.free_port()
         self.lines = []
         self.process = subprocess.Popen(
             [BIN, "--hibernate-dir", store, "--hibernate-idle-save", idle, "--hibernate-min-free",
-             "0", "--hibernate-stop-budget", "60s", SERVER, "-m", model, "--port", str(self.port),
+             "0", "--hibernate-stop-budget", "60s", *ours, SERVER, "-m", model, "--port", str(self.port),
              "-c", "32768", "-t", "2", "--no-warmup", "--log-disable"],
             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace")
         started = threading.Event()
@@ -86,8 +89,8 @@ class Life:
         assert status == 200, answer
         return json.loads(answer)
 
-    def wait_for_saves(self, count):
-        harness.wait_until(lambda: sum("saved slot" in line for line in self.lines) >= count, 120,
+    def wait_for_saves(self, count, line_with="saved slot"):
+        harness.wait_until(lambda: sum(line_with in line for line in self.lines) >= count, 120,
                            f"{count} saves")
 
     def stop(self):
@@ -112,6 +115,29 @@ def conversation(number, tokens):
 
 def state_files(store):
     return sorted(pathlib.Path(store).glob("*/*.kv"))
+
+
+def boundary(folder, model, choice, verbatim, turns=10):
+    """Prints what a turn costs with --hibernate-boundary always or never."""
+    store = pathlib.Path(folder) / f"boundary-{choice}-{verbatim}"
+    life = Life(store, model, "50ms", ["--hibernate-boundary", choice])
+    prompt, written, computed, saving, seen = conversation(5, 2048), 0, 0, 0.0, set()
+    for turn in range(turns):
+        answer = life.say(prompt, n=64)
+        computed += answer["timings"]["prompt_n"] if turn else 0
+        began = time.monotonic()
+        life.wait_for_saves((turn + 1) * (2 if choice == "always" else 1), "info: saved ")
+        saving += time.monotonic() - began - 0.05
+        prompt += answer["tokens"] if verbatim else conversation(turn + 90, 32)
+        prompt += conversation(turn + 20, 32)
+        for path in state_files(store):
+            if path.name not in seen:
+                seen.add(path.name)
+                written += path.stat().st_size
+    life.stop()
+    print(f"boundary {choice}, replies {'repeated' if verbatim else 'changed'}: a turn writes "
+          f"{written / turns / 2**20:.1f} MiB, its saves take {saving / turns * 1000:.0f} ms, "
+          f"the next computes {computed / (turns - 1):.0f} tokens")
 
 
 def main():
@@ -164,6 +190,9 @@ def main():
         life.stop()
         print(f"a chat of {turns} turns: {written / 2**20:.0f} MiB written; {turns} saves of its "
               f"last state: {turns * full / 2**20:.0f} MiB")
+        for verbatim in (True, False):
+            for choice in ("never", "always"):
+                boundary(folder, model, choice, verbatim)
 
 
 main()

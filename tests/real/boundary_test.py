@@ -78,6 +78,13 @@ class Boundary:
         again = self.after_a_start(self.messages)
         self.assertEqual(again.reused, prompt - self.same_prompt if self.same_prompt else 0)
         self.assertEqual(self.after_a_start(self.half_way()).reused, 0)
+        for one, described in ((0, "only prompts that extend all of it"), (1, "prompt of   ")):
+            manifest = sorted(self.manifests(), key=lambda m: m["created_ms"])[one]
+            shown = self.store("show", manifest["id"])
+            self.assertIn(described, shown)
+        count = len(self.manifests())
+        self.store("rm", manifest["id"])
+        self.assertEqual(len(self.manifests()), count - 2, "the other one of the pair goes with it")
 
     def test_without_boundaries_a_changed_reply_loses_all(self):
         self.begin(True, "--hibernate-boundary", "never")

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import signal
-import subprocess
 
 import harness
 
@@ -61,16 +60,6 @@ class DaemonCase(harness.Case):
         answer = harness.post(daemon.port, "/v1/chat/completions", chat(text, n, **more))
         self.assertEqual(answer.status, 200, answer)
         return answer.json
-
-    def store(self, *arguments, status=0):
-        """Runs a command on the store; returns what it says."""
-        done = subprocess.run(
-            [harness.program("HIBERNATE_BIN"), "store", *map(str, arguments),
-             "--hibernate-dir", self.root],
-            env=self.environment(), capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.complaints = done.stderr
-        return done.stdout
 
     def child(self, daemon):
         """The pid of its child."""

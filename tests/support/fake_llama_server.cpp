@@ -25,6 +25,7 @@
 //   FAKE_HARM               what a refused restore does to completions from then on: error (500),
 //                           silent (no answer)
 //   FAKE_FAIL_SAVE          the same for saves and 500; half of the file stays
+//   FAKE_UNSUPPORTED_SAVE   the same for saves and 501: of a slot with images
 //   FAKE_CRASH_ON           load, request (a completion), save (half written), restore, slots
 //   FAKE_CRASH_SIGNAL       the signal of that crash (6)
 //   FAKE_EXIT_CODE          the crash is an exit with this status instead

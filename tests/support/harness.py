@@ -295,6 +295,16 @@ def read_log(path):
 class Case(unittest.TestCase):
     """A test with a folder of its own, whose programs end with it, and all that those started."""
 
+    def store(self, *arguments, status=0):
+        """Runs a command on the store; returns what it says."""
+        done = subprocess.run(
+            [program("HIBERNATE_BIN"), "store", *map(str, arguments),
+             "--hibernate-dir", self.root],
+            env=self.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.complaints = done.stderr
+        return done.stdout
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hibernate-test-"))
         self.programs = []

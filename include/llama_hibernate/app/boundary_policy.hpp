@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "llama_hibernate/keeper/boundary.hpp"
+#include "llama_hibernate/llama/state_trailers.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
 
 namespace hibernate::app {
@@ -18,14 +19,16 @@ public:
     /// Of a child that begins: what was noted with the snapshots that are for it.
     void begin_with(
         llama::context_memory memory,
+        bool has_draft, ///< a draft model's state is part of a slot
         const std::vector<store::snapshot>& snapshots,
         const store::signature& signature);
 
     void learn(const store::publication& saved);
 
-    /// Whether it matters if the files of this build hold checkpoints, and none was looked at.
-    bool asks_for_checkpoints() const;
-    void learn_checkpoints(bool found);
+    /// Whether it matters what follows the KV state in the files of this build, and none was looked
+    /// at.
+    bool asks_for_trailers() const;
+    void learn_trailers(const llama::state_trailers& found);
     /// That a cut made the child compute so many tokens.
     void learn_cost(std::uint64_t computed);
     /// That the child does not do it.
@@ -40,6 +43,7 @@ private:
     void tell_if_wanted(bool before) const;
 
     keeper::boundary_facts facts_;
+    bool asks_for_draft_ = false;
     std::uint64_t gap_ = 0;
 };
 

@@ -124,7 +124,7 @@ private:
     slot_saver make_saver(llama::client& client, slot_saver::history_of history);
     boost::asio::awaitable<std::optional<live_saving::saved_slot>>
     save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
-    void note_reuse(const save_report& report);
+    void note(const save_report& report);
     void begin_look_for_reuse();
 
     // On either disk thread.
@@ -139,6 +139,7 @@ private:
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
     std::unique_ptr<store::write_account> account_;     ///< likewise
     bool budget_told_ = false;
+    bool unsupported_told_ = false;
     keeper::save_speed speed_;
     std::unique_ptr<live_saving> live_; ///< while the child serves
     std::optional<child_facts> facts_;  ///< none until the child was understood

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/llama/context_memory.hpp"
 #include "llama_hibernate/llama/state_trailers.hpp"
 #include "llama_hibernate/store/inventory.hpp"
 
@@ -23,6 +24,7 @@ struct snapshot_content {
     std::string last_words;  ///< empty: the first ones are all
     std::string no_words;    ///< a clause; empty: they are words
     std::optional<llama::state_trailers> trailers; ///< nothing if the file was not understood
+    std::optional<llama::context_memory> memory;   ///< of its model; nothing if that is not known
 };
 
 /// Reads the state file's head and trailers, and the model file's header.

@@ -15,7 +15,7 @@
 namespace hibernate::store {
 
 /// What is pinned is never evicted. A snapshot that supersedes it by now is meant as well: what a
-/// user pins is the conversation.
+/// user pins is the conversation. So is its prompt, if that was saved apart.
 error_code
 set_pinned(disk& disk, const std::filesystem::path& directory, const std::string& id, bool pinned);
 
@@ -25,7 +25,8 @@ error_code
 lift_quarantine(disk& disk, const std::filesystem::path& directory, const std::string& id);
 
 /// Together with what it supersedes, which would be restored again; one that is damaged hides
-/// nothing, so its predecessors stay, and so do pinned ones. No error if it is not there.
+/// nothing, so its predecessors stay, and so do pinned ones. The prompt that was saved apart goes
+/// with it, and it with that. No error if it is not there.
 error_code
 erase_snapshot(disk& disk, const std::filesystem::path& directory, const std::string& id);
 

@@ -57,6 +57,18 @@ class LiveCase(DaemonCase):
 
 
 class Idle(LiveCase):
+    def test_a_slot_that_cannot_be_saved_is_told_once_and_others_are(self):
+        daemon = self.serve(idle="100ms", FAKE_UNSUPPORTED_SAVE=3)
+        for text in (LONG, LONG + "Go on."):
+            self.complete(daemon, text)
+            self.says(daemon, "llama-server cannot save every slot")
+        harness.wait_until(lambda: len(self.actions("save")) >= 2, 5, "tried again after a change")
+        for text in (OTHER, THIRD):
+            self.complete(daemon, text)
+        self.stop(daemon)
+        self.assertEqual(daemon.output.count("cannot save every slot (This slot holds media"), 1)
+        self.assertGreaterEqual(len(self.manifests()), 1)
+
     def test_what_was_said_survives_a_kill_after_a_pause(self):
         daemon = self.serve(idle="100ms")
         self.complete(daemon)

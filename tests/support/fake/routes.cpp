@@ -255,6 +255,11 @@ asio::awaitable<void> server::save(connection& client, long id, std::string file
     co_await timer.async_wait(asio::use_awaitable);
     fails = fails || !write_file(target, std::ios::app, whole.substr(bytes.size() / 2));
     loop_blocked_ = false;
+    if (take_one(settings_.unsupported_saves)) {
+        co_await client.reply_error(
+            501, "not_supported_error", "This slot holds media that cannot be saved");
+        co_return;
+    }
     if (fails) {
         co_await client.reply_error(500, "server_error", "Unable to save slot");
         co_return;

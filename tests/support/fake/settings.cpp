@@ -171,6 +171,7 @@ void read_script(settings& into) {
     script_count("FAKE_FAIL_RESTORE", into.fail_restores);
     script_text("FAKE_HARM", into.harm);
     script_count("FAKE_FAIL_SAVE", into.fail_saves);
+    script_count("FAKE_UNSUPPORTED_SAVE", into.unsupported_saves);
     script_text("FAKE_CRASH_ON", into.crash_on);
     script_number("FAKE_CRASH_SIGNAL", into.crash_signal);
     script_number("FAKE_EXIT_CODE", into.exit_code);

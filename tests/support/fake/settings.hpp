@@ -47,6 +47,7 @@ struct settings {
     int fail_restores = 0; ///< how many still fail; negative: all of them
     std::string harm;
     int fail_saves = 0;
+    int unsupported_saves = 0;
     std::string crash_on;
     int crash_signal = 6;
     int exit_code = -1; ///< if set, a crash is an exit with this code
