@@ -16,6 +16,8 @@ void boundary_policy::begin_with(
     facts_.memory = memory;
     facts_.missed = 0;
     asks_for_draft_ = has_draft;
+    facts_.too_dear = false;
+    gap_ = 0;
     store::wall_time latest{};
     for (const auto& one : snapshots) {
         const auto& saved = one.manifest;
@@ -25,11 +27,11 @@ void boundary_policy::begin_with(
         if (saved.boundary_of.empty()) {
             facts_.missed = std::max(facts_.missed, saved.missed);
         }
-        if (saved.went_on != store::continuation::unknown && saved.created > latest) {
+        if (saved.went_on == store::continuation::changed && saved.created > latest) {
             latest = saved.created;
-            facts_.went_on = saved.went_on;
+            gap_ = saved.boundary_gap;
         }
-        gap_ = std::max(gap_, saved.boundary_gap);
+        facts_.too_dear = facts_.too_dear || saved.cut_cost > keeper::most_computed_for_boundary;
     }
     tell_if_wanted(before);
 }
@@ -39,10 +41,9 @@ void boundary_policy::learn(const store::publication& saved) {
     const auto& made = saved.published->manifest;
     if (made.boundary_of.empty()) {
         facts_.missed = saved.reused_ids.empty() ? std::max(facts_.missed, made.missed) : 0;
-        if (made.went_on != store::continuation::unknown) {
-            facts_.went_on = made.went_on;
+        if (made.went_on == store::continuation::changed) {
+            gap_ = made.boundary_gap;
         }
-        gap_ = std::max(gap_, made.boundary_gap);
     }
     tell_if_wanted(before);
 }
@@ -82,12 +83,13 @@ void boundary_policy::give_up(const std::string& why) {
     }
 }
 
-std::optional<std::uint64_t> boundary_policy::cut(
-    std::uint64_t slot_tokens, std::uint64_t prompt_tokens, std::uint64_t min_tokens) const {
-    if (!wants_boundary(facts_)) {
-        return std::nullopt;
-    }
-    return keeper::boundary_of(slot_tokens, prompt_tokens, gap_, min_tokens);
+std::optional<std::uint64_t>
+boundary_policy::cut(const store::manifest& saved, std::uint64_t min_tokens) const {
+    auto facts = facts_;
+    facts.went_on = saved.went_on;
+    return wants_boundary(facts)
+               ? keeper::boundary_of(saved.tokens, saved.prompt_tokens, gap_, min_tokens)
+               : std::nullopt;
 }
 
 void boundary_policy::tell_if_wanted(bool before) const {

@@ -361,7 +361,7 @@ keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save 
     if (report.saved_ids.empty()) {
         co_return outcome;
     }
-    just_saved_ = {report.saved_ids.begin(), report.saved_ids.end()};
+    just_saved_ = {report.saved_ids.front()}; // its prompt goes if there is no room
     // Requests need not wait for the medium.
     const auto sync = [this, ids = report.saved_ids] {
         for (const auto& id : ids) {

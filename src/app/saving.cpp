@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
+constexpr auto cut_patience = std::chrono::seconds(2);
 const std::string too_slow = "the disk is too slow for the stop budget";
 
 /// Nothing if it cannot be told.
@@ -158,7 +159,7 @@ asio::awaitable<void> slot_saver::save_prompt(
         }
         boundary_.learn_trailers(**found);
     }
-    const auto cut = boundary_.cut(saved.tokens, saved.prompt_tokens, min_tokens_);
+    const auto cut = boundary_.cut(saved, min_tokens_);
     if (!cut) {
         co_return;
     }
@@ -169,12 +170,24 @@ asio::awaitable<void> slot_saver::save_prompt(
     if (!tokens || tokens->empty() || abandoned()) {
         co_return;
     }
-    const auto computed = co_await client_.cut_slot(slot.id, std::move(*tokens), deadline);
-    if (!computed) {
+    // It should compute a few tokens. One that computes the whole prompt would hold up everybody.
+    const auto limit = std::min<time_point>(deadline, clock::now() + cut_patience);
+    const auto computed = co_await client_.cut_slot(slot.id, std::move(*tokens), limit);
+    const auto cost = computed ? *computed : *cut;
+    if (computed) {
+        boundary_.learn_cost(cost);
+    } else {
         boundary_.give_up(computed.failure().message);
+    }
+    if (cost > keeper::most_computed_for_boundary) {
+        const auto note = [&directory = directory_, id = saved.id, cost] {
+            return directory.note_cut(id, cost);
+        };
+        co_await disk_.run_until(deadline, note);
+    }
+    if (!computed) {
         co_return;
     }
-    boundary_.learn_cost(*computed);
 
     store::staged_save staged;
     staged.slot = slot.id;

@@ -88,7 +88,7 @@ reuse judge_restored(const slot_turns& turns, std::uint64_t tokens) {
         --begin;
     }
     const auto first = std::find_if(
-        begin, all.end(), [tokens](const auto& turn) { return prompt_of(turn) >= tokens; });
+        begin, all.end(), [tokens](const auto& turn) { return prompt_of(turn) > tokens; });
     if (first == all.end()) {
         return reuse::unknown;
     }

@@ -255,6 +255,7 @@ std::string write_manifest(const manifest& what) {
     object["prompt_tokens"] = what.prompt_tokens;
     object["boundary_of"] = what.boundary_of;
     object["boundary_gap"] = what.boundary_gap;
+    object["cut_cost"] = what.cut_cost;
     object["went_on"] = to_string(what.went_on);
     object["reason"] = what.reason;
     object["slot"] = what.slot;
@@ -308,6 +309,7 @@ manifest_reading read_manifest(std::string_view text) {
     value.prompt_tokens = fields.count_if_there("prompt_tokens");
     value.boundary_of = fields.hex_if_there("boundary_of", id_digits, true);
     value.boundary_gap = fields.count_if_there("boundary_gap");
+    value.cut_cost = fields.count_if_there("cut_cost");
     value.went_on = fields.continuation_if_there("went_on");
     value.reason = fields.text("reason");
     value.slot =

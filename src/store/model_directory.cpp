@@ -399,6 +399,12 @@ error_code model_directory::note_restored(const std::string& id, wall_time now) 
     });
 }
 
+error_code model_directory::note_cut(const std::string& id, std::uint64_t computed_tokens) {
+    return edit_manifest(disk_, path_, id, when_synced::later, [=](manifest& changed) {
+        changed.cut_cost = std::max(changed.cut_cost, computed_tokens);
+    });
+}
+
 void model_directory::discard_staging(const std::string& staging_name) {
     if (!is_staging_name(staging_name)) {
         return;

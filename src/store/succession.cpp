@@ -56,7 +56,7 @@ std::optional<std::uint64_t> gap_after(
     const fs::path& directory,
     const llama::state_file_head& made,
     const manifest& earlier) {
-    constexpr std::uint64_t largest_gap = 64;
+    constexpr std::uint64_t largest_gap = 16;
     const auto old =
         llama::read_state_file_head(disk, file_of(directory, earlier.id, state_extension));
     if (!old.head || old.head->tokens.size() < earlier.prompt_tokens) {
@@ -69,10 +69,11 @@ std::optional<std::uint64_t> gap_after(
     return gap <= largest_gap && gap < prompt.size() - gap ? std::optional(gap) : std::nullopt;
 }
 
-/// Supersedes what went on with another reply than the one that was saved: the new one has all of
-/// its prompt. If it lacks the last few tokens of that, it may be another conversation, and both
-/// stay; but it may also be that the template ends a prompt with what it does not repeat later.
-void supersede_changed(
+/// Learns how the conversation went on if no earlier snapshot of it is a prefix of this one, but a
+/// prompt is, or all but its end, which a template may not repeat: the client has changed its last
+/// reply. Such a snapshot may also be another branch, so it stays; but where a prompt was saved
+/// apart and is superseded, what was saved whole with it is, too.
+void learn_continuation(
     disk& disk,
     const fs::path& directory,
     const llama::state_file_head& head,
@@ -102,18 +103,14 @@ void supersede_changed(
         return b.created < a.created;
     });
     earlier.resize(std::min(earlier.size(), enough));
+    std::optional<std::uint64_t> least;
     for (const auto& one : earlier) {
         const auto gap = gap_after(disk, directory, head, one);
-        if (!gap) {
-            continue;
-        }
-        if (made.went_on == continuation::unknown) {
-            made.went_on = continuation::changed;
-        }
-        made.boundary_gap = std::max(made.boundary_gap, *gap);
-        if (*gap == 0) {
-            made.supersedes.push_back(one.id);
-        }
+        least = gap && (!least || *gap < *least) ? gap : least;
+    }
+    if (least && made.went_on == continuation::unknown) {
+        made.went_on = continuation::changed;
+        made.boundary_gap = *least;
     }
     for (const auto& id : prompts_of) {
         if (made.went_on == continuation::changed && !superseded(id)) {
@@ -151,7 +148,7 @@ void succeed(
         }
     }
     if (save.boundary_of.empty() && save.prompt_tokens != 0) {
-        supersede_changed(disk, directory, head, std::move(earlier), result);
+        learn_continuation(disk, directory, head, std::move(earlier), result);
     }
 }
 
@@ -161,7 +158,10 @@ void inherit(const manifest& old, const staged_save& save, publication& result) 
     made.pinned = made.pinned || old.pinned;
     made.uses = std::max(made.uses, old.uses);
     made.reused = std::max(made.reused, old.reused);
-    made.boundary_gap = std::max(made.boundary_gap, old.boundary_gap);
+    if (made.boundary_gap == 0 && made.went_on != continuation::unknown) {
+        made.boundary_gap = old.boundary_gap;
+    }
+    made.cut_cost = std::max(made.cut_cost, old.cut_cost);
     auto missed = old.missed;
     if (const auto reused = save.was_reused ? save.was_reused(old) : std::nullopt) {
         (*reused ? result.reused_ids : result.missed_ids).push_back(old.id);

@@ -12,9 +12,7 @@ namespace hibernate::store {
 
 /// Fills in what the manifest of a new snapshot says of the others in its directory: which it
 /// supersedes, how their conversation went on, and times that are later than theirs. head is its
-/// own; of the manifest there is what the save tells. A conversation whose client has changed the
-/// last reply goes on from all of the prompt before that, and is superseded although the new one
-/// does not hold it: what is lost is that reply.
+/// own; of the manifest there is what the save tells.
 void succeed(
     disk& disk,
     const std::filesystem::path& directory,

@@ -31,13 +31,11 @@ public:
     void learn_trailers(const llama::state_trailers& found);
     /// That a cut made the child compute so many tokens.
     void learn_cost(std::uint64_t computed);
-    /// That the child does not do it.
+    /// That the child does not do it, or not in time.
     void give_up(const std::string& why);
 
-    /// To how many tokens a slot that holds so many, after a prompt of so many, is cut; nothing:
-    /// not at all.
-    std::optional<std::uint64_t>
-    cut(std::uint64_t slot_tokens, std::uint64_t prompt_tokens, std::uint64_t min_tokens) const;
+    /// To how many tokens the slot is cut of which that was saved; nothing: not at all.
+    std::optional<std::uint64_t> cut(const store::manifest& saved, std::uint64_t min_tokens) const;
 
 private:
     void tell_if_wanted(bool before) const;

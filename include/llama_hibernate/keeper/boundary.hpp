@@ -24,7 +24,7 @@ struct boundary_facts {
     std::optional<bool> checkpoints;
     /// A cut made the child compute much: it has no checkpoint in memory.
     bool too_dear = false;
-    /// How the last conversation went on of which that is known.
+    /// How this conversation went on last.
     store::continuation went_on = store::continuation::unknown;
     /// Whole snapshots that were restored and computed again, in a row.
     std::uint64_t missed = 0;

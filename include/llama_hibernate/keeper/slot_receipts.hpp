@@ -73,8 +73,9 @@ private:
 };
 
 /// What the turns since the last save tell of a restored snapshot whose next prompt should have
-/// found so many tokens, if what is in the slot now continues it. The first request of that
-/// conversation counts, and not those after it, which find what it left in the slot. Half is
+/// found so many tokens, if what is in the slot now continues it. The first request that
+/// goes on from there counts, and not those after it, which find what it left in the slot; nor one
+/// that asks for another reply to the same prompt, which some models have to compute anew. Half is
 /// enough: where another one with the same beginning took its slot, that much is lost to
 /// llama-server.
 ///

@@ -51,6 +51,9 @@ struct manifest {
     continuation went_on = continuation::unknown;
     /// So many tokens at the end of the prompt before were not in the next one.
     std::uint64_t boundary_gap = 0;
+    /// The most tokens that the child had to compute to cut a slot of this conversation to a
+    /// prompt.
+    std::uint64_t cut_cost = 0;
     int slot = 0; ///< it was saved from
 
     /// Of the tokens and media (lineage.hpp), which tells whether a later snapshot continues this
@@ -91,7 +94,8 @@ signature signature_of(const manifest& what);
 /// The manifest, or why the text is none: a clause such as "its format 2 is newer than ...". Every
 /// field of format 1 has to be there, with its type and within its range; only those that came
 /// later may be absent: tokens_hash, reused, missed, save_us, prompt_tokens, boundary_of, went_on,
-/// boundary_gap.
+/// boundary_gap,
+/// cut_cost.
 struct manifest_reading {
     std::optional<manifest> value;
     std::string problem;

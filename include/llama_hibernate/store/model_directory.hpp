@@ -131,11 +131,10 @@ public:
     /// Checks the staged file (tokens > 0, size as written, readable head with the same token
     /// count) and commits it. Superseded are the snapshots of the same signature whose tokens are a
     /// prefix of the new ones, or equal to them, as their manifests tell (lineage.hpp), whole or
-    /// not: their pin, their uses and what became of those pass on. If only the prompt of one is a
-    /// prefix, or all but a few of its last tokens, the client has changed its reply, and it is
-    /// superseded as well. Those in quarantine stay. An
-    /// empty save replaces nothing. If the check or any step fails the staging file is removed, and
-    /// the old snapshots stay.
+    /// not: their pin, their uses and what became of those pass on. If of a pair
+    /// (manifest::boundary_of) only the prompt is a prefix, the client has changed the reply, and
+    /// the whole is superseded as well. Those in quarantine stay. An empty save replaces nothing.
+    /// If the check or any step fails the staging file is removed, and the old snapshots stay.
     publication publish(const staged_save& save, wall_time now);
 
     /// Syncs the file and its directory, computes the checksum, says so in the manifest, and
@@ -145,6 +144,9 @@ public:
 
     /// Notes a restore in the manifest: uses and last_used.
     error_code note_restored(const std::string& id, wall_time now);
+
+    /// Notes what it took to cut the slot to the prompt, after that snapshot of it.
+    error_code note_cut(const std::string& id, std::uint64_t computed_tokens);
 
     /// To be asked before each restore. The whole file is read, again only if it was changed since,
     /// and compared with its checksum; a mismatch puts it into quarantine. A snapshot without a

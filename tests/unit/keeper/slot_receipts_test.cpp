@@ -185,6 +185,7 @@ TEST_CASE("what the first request of a restored conversation says of it") {
          {"less than half of it, as much as another one has", turns({{{499, 521}, first}}),
           reuse::unknown},
          {"nothing", turns({{{0, 1020}, first}}), reuse::missed},
+         {"the same prompt again", turns({{{0, 1000}, first}}), reuse::unknown},
          {"nothing but what all have", turns({{{64, 956}, first}}), reuse::missed},
          {"nothing, after others ran", turns({{{0, 1020}, false}}), reuse::unknown},
          {"nothing, and the next turn all of that",

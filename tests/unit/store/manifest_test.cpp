@@ -30,6 +30,7 @@ manifest example() {
     what.save_time = std::chrono::microseconds(1234);
     what.prompt_tokens = 1400;
     what.boundary_gap = 3;
+    what.cut_cost = 4000;
     what.boundary_of = "00000000000000aa";
     what.went_on = hibernate::store::continuation::changed;
     what.reason = "stop";
@@ -76,6 +77,7 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read.save_time == written.save_time);
     CHECK(read.prompt_tokens == written.prompt_tokens);
     CHECK(read.boundary_gap == written.boundary_gap);
+    CHECK(read.cut_cost == written.cut_cost);
     CHECK(read.boundary_of == written.boundary_of);
     CHECK(read.went_on == written.went_on);
     CHECK(read.reason == written.reason);
@@ -151,7 +153,7 @@ TEST_CASE("every field but those of later versions has to be there") {
     what.tokens_hash.clear();
     auto whole = json::parse(write_manifest(what));
     for (const auto* added :
-         {"reused", "missed", "save_us", "prompt_tokens", "boundary_of", "boundary_gap",
+         {"reused", "missed", "save_us", "prompt_tokens", "boundary_of", "boundary_gap", "cut_cost",
           "went_on"}) {
         CHECK(whole.erase(added) == 1);
     }
