@@ -102,9 +102,15 @@ def clean_environment(**more):
     return environment
 
 
-def write_model(path, seed=b"model"):
-    """A file that begins like a GGUF model: enough for all who only identify it."""
-    body = struct.pack("<4sIQQ", b"GGUF", 3, 0, 0) + seed * 1000
+def write_model(path, seed=b"model", metadata=None):
+    """A file that begins like a GGUF model: enough for all who only identify it, or read its
+    metadata (texts and whole numbers)."""
+    entries = b""
+    for key, value in (metadata or {}).items():
+        entries += struct.pack("<Q", len(key)) + key.encode()
+        entries += (struct.pack("<II", 4, value) if isinstance(value, int) else
+                    struct.pack("<IQ", 8, len(value)) + value.encode())
+    body = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(metadata or {})) + entries + seed * 1000
     pathlib.Path(path).write_bytes(body)
     return str(path)
 
