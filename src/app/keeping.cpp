@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "llama_hibernate/app/advice.hpp"
 #include "llama_hibernate/app/child_learner.hpp"
 #include "llama_hibernate/app/read_ahead.hpp"
-#include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/app/stop_report.hpp"
+#include "llama_hibernate/app/store_opening.hpp"
 #include "llama_hibernate/base/log.hpp"
-#include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/keeper/crash_blame.hpp"
-#include "llama_hibernate/store/directory_name.hpp"
 
 namespace hibernate::app {
 
@@ -21,20 +19,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto lock_pause = 50ms;
-constexpr int spare_seconds = 2; // between our stop budget and the parent's patience
 constexpr auto short_patience = 200ms;
-
-/// What the model's folder is named after: its whole path, however the user wrote it, or the name
-/// of what is to be downloaded.
-std::string full_model_name(const llama::server_args& args) {
-    if (args.model_path.empty()) {
-        return args.model;
-    }
-    std::error_code ignored;
-    const auto path = std::filesystem::absolute(args.model_path, ignored);
-    return path.empty() ? args.model : path.lexically_normal().string();
-}
 
 std::string conversations(std::size_t count) {
     return format_count(count, "conversation", "conversations");
@@ -51,53 +36,10 @@ keeping::keeping(
       boundary_(options.boundary), background_(context), disk_thread_(context) {}
 
 asio::awaitable<void> keeping::open() {
-    const auto given = advise(args_);
-    for (const auto& line : given.lines) {
-        log::warning("{}", line);
-    }
-    if (!given.keep) {
-        co_return;
-    }
-    const auto root =
-        args_.slot_save_path.empty() ? options_.root : std::filesystem::path(args_.slot_save_path);
-    if (root.empty()) {
-        throw startup_error(
-            "There is no place for the conversations, because neither CACHE_DIRECTORY nor "
-            "XDG_CACHE_HOME nor HOME is set; name one with --hibernate-dir.",
-            exit_status::usage);
-    }
-    const auto name = store::directory_name(full_model_name(args_), options_.name);
-    const auto path = (root / name).string();
-    const auto deadline = clock::now() + options_.restore_budget;
-    bool told = false;
-    for (;;) {
-        const auto try_open = [this, root, name] {
-            return store::model_directory::open(*disk_, root, name);
-        };
-        auto opened = co_await disk_thread_.run(try_open);
-        if (opened) {
-            directory_ = std::move(*opened);
-            const auto read = [this] {
-                return std::make_unique<store::write_account>(*disk_, directory_->path());
-            };
-            account_ = co_await disk_thread_.run(read);
-            room_ = std::make_unique<store::room_keeper>(
-                *disk_, root, name, store::disk_bound{options_.max_disk, options_.min_free});
-            co_return;
-        }
-        const bool locked = opened.error() == boost::system::errc::resource_unavailable_try_again;
-        if (!locked || clock::now() >= deadline) {
-            log::error(
-                "conversations are served, but neither saved nor restored: {}: {}", path,
-                locked ? "another llama-hibernate uses it" : opened.error().message());
-            co_return;
-        }
-        if (!told) {
-            log::info("another llama-hibernate still uses {}; waiting for it", path);
-            told = true;
-        }
-        co_await pause(lock_pause);
-    }
+    auto opened = co_await open_store(*disk_, disk_thread_, options_, args_);
+    directory_ = std::move(opened.directory);
+    room_ = std::move(opened.room);
+    account_ = std::move(opened.account);
 }
 
 std::string keeping::save_path() const {
@@ -435,28 +377,8 @@ asio::awaitable<void> keeping::save(
     auto saver = make_saver(*client, history);
     auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
     note(report);
-    saved_ids_ = std::move(report.saved_ids);
-    if (saved_ids_.empty() && report.not_saved == 0) {
-        log::info("nothing new to save");
-        co_return;
-    }
-    log::info(
-        "saved {}, {} tokens, {} in {}", conversations(report.conversations), report.tokens,
-        format_bytes(report.bytes), format_duration(report.time));
-    if (report.not_saved != 0) {
-        log::error(
-            "not saved: {}: {}", format_count(report.not_saved, "slot", "slots"),
-            abandoned() ? "a second signal cut it short" : "see above");
-        if (report.missing_time > 0ms) {
-            const auto budget =
-                std::chrono::ceil<std::chrono::seconds>(options_.stop_budget + report.missing_time);
-            log::error(
-                "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, {}",
-                budget.count(), budget.count() + spare_seconds,
-                report.missing_time_is_certain ? "would have sufficed"
-                                               : "is the least that it needs");
-        }
-    }
+    saved_ids_ = report.saved_ids;
+    report_stop(report, options_.stop_budget, abandoned());
 }
 
 asio::awaitable<void> keeping::finish(time_point deadline) {

@@ -1,0 +1,13 @@
+#pragma once
+// What the log says of a stop: what was saved, what was not, and what would have helped.
+
+#include <chrono>
+
+#include "llama_hibernate/app/saving.hpp"
+
+namespace hibernate::app {
+
+/// cut_short: a second signal skipped the rest.
+void report_stop(const save_report& report, std::chrono::milliseconds stop_budget, bool cut_short);
+
+} // namespace hibernate::app

@@ -1,0 +1,41 @@
+#include "llama_hibernate/app/stop_report.hpp"
+
+#include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/size.hpp"
+
+namespace hibernate::app {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int spare_seconds = 2; // between our stop budget and the parent's patience
+
+} // namespace
+
+void report_stop(const save_report& report, std::chrono::milliseconds stop_budget, bool cut_short) {
+    if (report.saved_ids.empty() && report.not_saved == 0) {
+        log::info("nothing new to save");
+        return;
+    }
+    log::info(
+        "saved {}, {} tokens, {} in {}",
+        format_count(report.conversations, "conversation", "conversations"), report.tokens,
+        format_bytes(report.bytes), format_duration(report.time));
+    if (report.not_saved != 0) {
+        log::error(
+            "not saved: {}: {}", format_count(report.not_saved, "slot", "slots"),
+            cut_short ? "a second signal cut it short" : "see above");
+        if (report.missing_time > 0ms) {
+            const auto budget =
+                std::chrono::ceil<std::chrono::seconds>(stop_budget + report.missing_time);
+            log::error(
+                "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, {}",
+                budget.count(), budget.count() + spare_seconds,
+                report.missing_time_is_certain ? "would have sufficed"
+                                               : "is the least that it needs");
+        }
+    }
+}
+
+} // namespace hibernate::app
