@@ -78,6 +78,9 @@ public:
             } catch (const std::exception& failure) { // out of memory
                 log::error("on the disk thread: {}", failure.what());
             }
+            // Nothing is to be freed here once somebody was told: he may fork, and not every
+            // allocator bears that (ASan's, of g++ 12).
+            work = nullptr;
             --unfinished_;
             boost::asio::post(network_, std::move(done));
         });
