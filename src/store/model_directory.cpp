@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "llama_hibernate/base/log.hpp"
-#include "llama_hibernate/store/lineage.hpp"
 #include "snapshot_files.hpp"
 #include "succession.hpp"
 
@@ -337,7 +336,6 @@ publication model_directory::publish(const staged_save& save, wall_time now) {
     made.prompt_tokens = save.prompt_tokens;
     made.boundary_of = save.boundary_of;
     made.missed = save.missed;
-    made.tokens_hash = token_chain(*checked.head).hash();
     succeed(disk_, path_, *checked.head, *names, save, result);
 
     auto problem = commit(disk_, path_, save, result);

@@ -130,6 +130,7 @@ void succeed(
     publication& result) {
     auto& made = result.published->manifest;
     const token_chain chain(head);
+    made.tokens_hash = chain.hash();
     std::vector<manifest> earlier;
     for (const auto& id : committed_ids(names)) {
         const auto old = load_manifest(disk, directory, id);

@@ -10,9 +10,9 @@
 
 namespace hibernate::store {
 
-/// Fills in what the manifest of a new snapshot says of the others in its directory: which it
-/// supersedes, how their conversation went on, and times that are later than theirs. head is its
-/// own; of the manifest there is what the save tells.
+/// Fills in the hash of its tokens, and what the manifest of a new snapshot says of the others:
+/// which it supersedes, how their conversation went on, and times that are later than theirs. head
+/// is its own; of the manifest there is what the save tells.
 void succeed(
     disk& disk,
     const std::filesystem::path& directory,
