@@ -116,6 +116,11 @@ bool client_stream::send_fin() noexcept {
     return !tls_;
 }
 
+void client_stream::cancel() noexcept {
+    error_code ignored;
+    socket_.cancel(ignored);
+}
+
 void client_stream::close() noexcept {
     error_code ignored;
     socket_.close(ignored);

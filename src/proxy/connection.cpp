@@ -67,6 +67,10 @@ void connection::close_if_late(steady_time now) {
     }
 }
 
+bool connection::watch_client() {
+    return exchange_ != nullptr && exchange_->watch_client();
+}
+
 void connection::set_deadline(std::chrono::milliseconds from_now) {
     client_.deadline = std::chrono::steady_clock::now() + from_now;
 }
@@ -222,7 +226,7 @@ bool connection::is_health(const request_head& request, std::string_view path) c
 
 asio::awaitable<connection::after>
 connection::forward(const request_head& request, request_view& view) {
-    exchange one(*shared_, client_, request, view);
+    exchange one(*shared_, client_, request, view, kept_);
     exchange_ = &one;
     const auto next = co_await one.run();
     exchange_ = nullptr;

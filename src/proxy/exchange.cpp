@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -23,7 +25,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t upstream_buffer_size = std::size_t{32} * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
@@ -46,6 +47,12 @@ const char* error_type(unsigned status) {
     }
 }
 
+/// The end of such a response is clear, and the child says that another one may follow.
+bool keeps_upstream(const response_head& response) {
+    return response.keeps_connection && (response.body.how == framing::kind::length ||
+                                         response.body.how == framing::kind::chunked);
+}
+
 std::string_view view_of(std::span<const char> bytes) {
     return {bytes.data(), bytes.size()};
 }
@@ -53,12 +60,13 @@ std::string_view view_of(std::span<const char> bytes) {
 } // namespace
 
 exchange::exchange(
-    shared_state& shared, client_side& client, const request_head& request, request_view& view)
-    : shared_(shared), client_(client), request_(request), view_(view),
-      upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
-      request_body_(request.body), observed_body_(framing{}) {
-    from_upstream_.reserve(upstream_buffer_size);
-}
+    shared_state& shared,
+    client_side& client,
+    const request_head& request,
+    request_view& view,
+    std::unique_ptr<upstream_link>& kept)
+    : shared_(shared), client_(client), request_(request), view_(view), kept_(kept),
+      request_body_(request.body), observed_body_(framing{}) {}
 
 exchange::~exchange() {
     ended(outcome::cut, next::close);
@@ -66,8 +74,7 @@ exchange::~exchange() {
 
 void exchange::cut() {
     cut_ = true;
-    error_code ignored;
-    upstream_.close(ignored);
+    close_upstream();
     ended(outcome::cut, next::close);
 }
 
@@ -104,47 +111,54 @@ asio::awaitable<exchange::next> exchange::run() {
             co_return next::answer;
         }
     }
-    const auto half_close = shared_.settings.on_half_close;
-    auto starting = start();
-    auto leaving = client_.gone(half_close);
-    const auto started = co_await (std::move(starting) || std::move(leaving));
-    if (cut_ || started.index() == 1) {
+    const auto asked = co_await ask_owner();
+    if (cut_ || asked == step::client_gone) {
         co_return ended(outcome::client_gone, next::close);
     }
-    switch (std::get<0>(started)) {
-    case step::hook_failed:
+    if (asked == step::hook_failed) {
         co_return fail(internal_error, "Internal error", outcome::upstream_failed);
-    case step::upstream_failed:
-        co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
-    case step::out_of_descriptors:
-        co_return fail(unavailable, "Too many connections", outcome::upstream_failed);
-    default:
-        break;
     }
 
-    // The child may answer before it has read the whole request, so both directions run at once.
-    auto responding = relay_response();
-    auto hearing = hear_client();
-    const auto relayed = co_await (std::move(responding) || std::move(hearing));
-    if (!cut_ && relayed.index() == 0) {
-        const auto end = std::get<0>(relayed);
-        if (end == response_end::switched) {
-            co_await tunnel(client_, upstream_, from_upstream_);
-        }
-        co_return conclude(end);
+    std::exception_ptr failure;
+    forwarding_ = true;
+    shared_.watch_clients_soon();
+    try {
+        co_await forward();
+    } catch (...) {
+        failure = std::current_exception();
     }
-    // Nobody listens any more: the child learns it from this, and stops to generate.
-    error_code ignored;
-    upstream_.close(ignored);
-    if (!cut_ && std::get<1>(relayed) == step::request_malformed) {
+    forwarding_ = false;
+    co_await stop_hearing();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+
+    const bool relayed = opened_ == step::ok && end_ == response_end::complete;
+    if (cut_ || (heard_ == step::client_gone && !relayed)) {
+        // Nobody listens any more: the child learns it from this, and stops to generate.
+        close_upstream();
+        co_return ended(outcome::client_gone, next::close);
+    }
+    if (heard_ == step::request_malformed && !relayed) {
+        close_upstream();
         co_return fail(bad_request, malformed_body, outcome::client_gone);
     }
-    co_return ended(outcome::client_gone, next::close);
+    if (opened_ == step::out_of_descriptors) {
+        co_return fail(unavailable, "Too many connections", outcome::upstream_failed);
+    }
+    if (opened_ != step::ok) {
+        co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
+    }
+    if (end_ == response_end::switched) {
+        co_await tunnel(client_, upstream_->socket, upstream_->received);
+    }
+    co_return conclude(end_);
 }
 
 exchange::next exchange::conclude(response_end end) {
     switch (end) {
     case response_end::complete:
+        keep_upstream();
         return ended(
             outcome::complete, response_keeps_ && request_complete() ? next::keep : next::finish);
     case response_end::switched:
@@ -208,49 +222,187 @@ asio::awaitable<bool> exchange::tell_to_go_on() {
     co_return !error;
 }
 
-asio::awaitable<exchange::step> exchange::start() {
+asio::awaitable<exchange::step> exchange::ask_owner() {
     owes_after_response_ = true;
-    bool failed = false;
+    auto asked = step::ok;
     try {
-        co_await shared_.hooks->before_forward(view_);
-    } catch (const std::exception& failure) {
-        failed = true;
-        if (!cut_) {
-            log::debug("before a request was forwarded: {}", failure.what());
+        auto waiting = shared_.hooks->before_forward(view_);
+        if (waiting.valid()) {
+            auto holding = wait_for_owner(std::move(waiting));
+            auto leaving = client_.gone(shared_.settings.on_half_close);
+            const auto first = co_await (std::move(holding) || std::move(leaving));
+            asked = first.index() == 0 ? std::get<0>(first) : step::client_gone;
         }
+    } catch (const std::exception& failure) {
+        asked = hook_failed(failure);
     }
     view_.body_start = {};
     std::string().swap(body_start_); // a response may take hours
-    if (failed) {
-        co_return step::hook_failed;
+    co_return asked;
+}
+
+asio::awaitable<exchange::step> exchange::wait_for_owner(asio::awaitable<void> waiting) {
+    try {
+        co_await std::move(waiting);
+    } catch (const std::exception& failure) {
+        co_return hook_failed(failure);
     }
-    const auto opened = co_await open_upstream();
-    co_return opened;
+    co_return step::ok;
+}
+
+exchange::step exchange::hook_failed(const std::exception& failure) const {
+    if (!cut_) {
+        log::debug("before a request was forwarded: {}", failure.what());
+    }
+    return step::hook_failed;
+}
+
+asio::awaitable<void> exchange::forward() {
+    opened_ = co_await open_upstream();
+    if (opened_ != step::ok || cut_ || heard_) {
+        co_return;
+    }
+    if (!request_complete()) {
+        start_hearing();
+    }
+    end_ = co_await relay_response();
+}
+
+/// No body, no effect: the methods that RFC 9110 calls safe, as far as llama-server has them.
+bool exchange::may_be_sent_twice() const {
+    return (request_.method == "GET" || request_.method == "HEAD") && request_.upgrade.empty() &&
+           request_.body.how != framing::kind::chunked && request_.body.length == 0;
 }
 
 asio::awaitable<exchange::step> exchange::open_upstream() {
+    upstream_ = std::move(kept_);
+    if (upstream_ && may_be_sent_twice() &&
+        shared_.links.take(*upstream_, std::chrono::steady_clock::now())) {
+        upstream_->stale = true;
+        error_code error;
+        co_await send_head(error);
+        if (!error) {
+            co_return step::ok;
+        }
+    }
+    const auto opened = co_await open_new_upstream();
+    co_return opened;
+}
+
+asio::awaitable<exchange::step> exchange::open_new_upstream() {
+    upstream_.reset();
     // The owner may have taken the child away while the hook took its time.
-    if (cut_ || !shared_.upstream) {
+    if (cut_ || heard_ || !shared_.upstream) {
         co_return step::upstream_failed;
     }
+    upstream_ = shared_.links.make();
     const auto child = *shared_.upstream;
     error_code error;
-    co_await upstream_.async_connect(child, error_into(error));
+    co_await upstream_->socket.async_connect(child, error_into(error));
     if (error) {
         co_return error == asio::error::no_descriptors ? step::out_of_descriptors
                                                        : step::upstream_failed;
     }
-    upstream_.set_option(asio::ip::tcp::no_delay(true), error);
-    const forwarded_for from{client_.stream.peer_address(), client_.stream.encrypted()};
-    const auto head = head_for_upstream(request_, from, go_ahead_);
-    const auto buffer = asio::buffer(head);
-    co_await asio::async_write(upstream_, buffer, error_into(error));
+    upstream_->socket.set_option(asio::ip::tcp::no_delay(true), error);
+    co_await send_head(error);
     co_return error ? step::upstream_failed : step::ok;
+}
+
+/// With as much of the body as is here and as the child takes without waiting: it may answer before
+/// it takes the rest.
+asio::awaitable<void> exchange::send_head(error_code& error) {
+    const forwarded_for from{client_.stream.peer_address(), client_.stream.encrypted()};
+    const bool keeps = request_.keep_alive && shared_.settings.kept_upstream > 0;
+    const auto then =
+        keeps && may_be_sent_twice() ? upstream_connection::keep : upstream_connection::close;
+    const auto head = head_for_upstream(request_, from, go_ahead_, then);
+    auto ahead = request_body_;
+    auto part = ahead.scan(client_.unread());
+    if (ahead.malformed()) {
+        part = 0; // hear_client() finds it again
+    } else {
+        request_body_ = ahead;
+    }
+    const std::array<asio::const_buffer, 2> pieces{
+        asio::buffer(head), asio::buffer(client_.buffer.cdata(), part)};
+    const auto sent = co_await upstream_->socket.async_write_some(pieces, error_into(error));
+    if (!error && sent < head.size()) {
+        const auto rest = asio::buffer(head) + sent;
+        co_await asio::async_write(upstream_->socket, rest, error_into(error));
+    }
+    const auto of_body = sent - std::min(sent, head.size());
+    client_.buffer.consume(of_body);
+    unsent_ = part - of_body;
+}
+
+/// The child may have closed a connection that waited just when it was used again.
+bool exchange::may_send_again() const {
+    return upstream_->stale && !client_written_ && !cut_ && !heard_;
+}
+
+bool exchange::watch_client() {
+    if (!forwarding_ || hearing_ == hearing::on || hearing_ == hearing::over) {
+        return false;
+    }
+    const bool second_time = hearing_ == hearing::soon;
+    hearing_ = hearing::soon;
+    // A body is sent to a child that is there; that begins in forward().
+    if (second_time && request_complete()) {
+        start_hearing();
+    }
+    return hearing_ == hearing::soon;
+}
+
+void exchange::start_hearing() {
+    if (hearing_ == hearing::on || hearing_ == hearing::over) {
+        return;
+    }
+    hearing_ = hearing::on;
+    hearing_over_.emplace(shared_.context.get_executor(), steady_time::max());
+    asio::co_spawn(
+        shared_.context, hear_client(),
+        asio::bind_cancellation_slot(
+            stop_hearing_.slot(),
+            [this](const std::exception_ptr& failure, step what) { heard(failure, what); }));
+}
+
+void exchange::heard(const std::exception_ptr& failure, step what) {
+    hearing_ = hearing::over;
+    hearing_over_->cancel();
+    if (forwarding_) {
+        heard_ = failure ? step::client_gone : what;
+        close_upstream();
+        client_.stream.cancel();
+    }
+}
+
+/// Whatever comes of it afterwards is nobody's business.
+asio::awaitable<void> exchange::stop_hearing() {
+    stop_hearing_.emit(asio::cancellation_type::terminal);
+    while (hearing_ == hearing::on) {
+        error_code ignored;
+        co_await hearing_over_->async_wait(error_into(ignored));
+    }
+}
+
+void exchange::close_upstream() {
+    if (upstream_) {
+        error_code ignored;
+        upstream_->socket.close(ignored);
+    }
+}
+
+void exchange::keep_upstream() {
+    const bool wanted = upstream_keeps_ && response_keeps_ && request_complete() && !heard_ &&
+                        shared_.gate.current() != gate::state::closed;
+    if (wanted && shared_.links.keep(*upstream_, std::chrono::steady_clock::now())) {
+        kept_ = std::move(upstream_);
+    }
 }
 
 /// Completes only when the client has gone, or sent what is no body.
 asio::awaitable<exchange::step> exchange::hear_client() {
-    if (!request_body_.done()) {
+    if (!request_complete()) {
         // While the child takes nothing we read nothing, but a reset is seen all the same.
         auto sending = send_request_body();
         auto breaking = client_.stream.broken();
@@ -270,22 +422,25 @@ asio::awaitable<exchange::step> exchange::hear_client() {
 /// ok: all of it is sent, or the child takes no more of it.
 asio::awaitable<exchange::step> exchange::send_request_body() {
     error_code error;
-    bool child_reads = true;
-    while (!request_body_.done() && child_reads) {
-        const auto part = request_body_.scan(client_.unread());
+    while (!request_complete()) {
+        if (unsent_ == 0) {
+            unsent_ = request_body_.scan(client_.unread());
+        }
         if (request_body_.malformed()) {
             co_return step::request_malformed;
         }
-        const auto piece = asio::buffer(client_.buffer.cdata(), part);
-        co_await asio::async_write(upstream_, piece, error_into(error));
-        // A child that reads no further may have answered already; its response decides.
-        child_reads = !error;
-        client_.buffer.consume(part);
-        if (!child_reads) {
-            error_code ignored; // if it does read after all, it must not wait for the rest
-            upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
+        const auto piece = asio::buffer(client_.buffer.cdata(), unsent_);
+        co_await asio::async_write(upstream_->socket, piece, error_into(error));
+        client_.buffer.consume(unsent_);
+        unsent_ = 0;
+        if (error) {
+            // A child that reads no further may have answered already; its response decides. If it
+            // does read after all, it must not wait for the rest.
+            error_code ignored;
+            upstream_->socket.shutdown(asio::socket_base::shutdown_send, ignored);
+            break;
         }
-        if (request_body_.done() || !child_reads) {
+        if (request_body_.done()) {
             break;
         }
         client_.deadline = std::chrono::steady_clock::now() + shared_.settings.idle_timeout;
@@ -301,6 +456,12 @@ asio::awaitable<exchange::step> exchange::send_request_body() {
 asio::awaitable<exchange::response_end> exchange::relay_response() {
     for (;;) {
         const auto response = co_await read_response();
+        if (!response && may_send_again()) {
+            opened_ = co_await open_new_upstream();
+            if (opened_ == step::ok) {
+                continue;
+            }
+        }
         if (!response || cut_) {
             co_return response_end::no_response;
         }
@@ -317,6 +478,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
         auto head = head_for_client(*response, plan);
         if (!response->interim()) {
             response_keeps_ = plan.keep_alive;
+            upstream_keeps_ = may_be_sent_twice() && keeps_upstream(*response);
             ask_for_observer(*response, plan);
             const auto end = co_await relay_response_body(*response, std::move(head), plan);
             co_return end;
@@ -343,27 +505,29 @@ exchange::write_to_client(std::string_view head, std::string_view body, error_co
 }
 
 asio::awaitable<std::optional<response_head>> exchange::read_response() {
+    auto& from_upstream = upstream_->received;
     head_finder finder;
     std::optional<response_head> response;
     for (;;) {
-        const auto bytes = view_of(bytes_of(from_upstream_));
+        const auto bytes = view_of(bytes_of(from_upstream));
         const auto verdict = finder.look(bytes);
         if (verdict == head_finder::verdict::complete) {
             response = read_response_head(bytes.substr(0, finder.end()), request_.method);
-            from_upstream_.consume(finder.end());
+            from_upstream.consume(finder.end());
             co_return response;
         }
-        const auto room = from_upstream_.max_size() - from_upstream_.size();
+        const auto room = from_upstream.max_size() - from_upstream.size();
         if (verdict == head_finder::verdict::malformed || room == 0) {
             co_return response;
         }
         error_code error;
-        const auto into = from_upstream_.prepare(room);
-        const auto size = co_await upstream_.async_read_some(into, error_into(error));
-        from_upstream_.commit(size);
+        const auto into = from_upstream.prepare(room);
+        const auto size = co_await upstream_->socket.async_read_some(into, error_into(error));
+        from_upstream.commit(size);
         if (error) {
             co_return response;
         }
+        upstream_->stale = false;
     }
 }
 
@@ -390,10 +554,11 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
     const bool unframed = response.body.how == framing::kind::until_close;
     const auto broken =
         unframed || plan.unchunk ? response_end::broken_unframed : response_end::broken;
+    auto& from_upstream = upstream_->received;
     body_scanner body(response.body);
     error_code error;
     for (;;) {
-        const auto bytes = bytes_of(from_upstream_);
+        const auto bytes = bytes_of(from_upstream);
         chunk_scanner::extracted part{};
         if (plan.unchunk) {
             part = body.extract(bytes);
@@ -414,13 +579,13 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             show_observer(payload);
             head.clear();
         }
-        from_upstream_.consume(part.scanned);
+        from_upstream.consume(part.scanned);
         if (body.done()) {
             co_return response_end::complete;
         }
-        const auto into = from_upstream_.prepare(from_upstream_.max_size());
-        const auto size = co_await upstream_.async_read_some(into, error_into(error));
-        from_upstream_.commit(size);
+        const auto into = from_upstream.prepare(from_upstream.max_size());
+        const auto size = co_await upstream_->socket.async_read_some(into, error_into(error));
+        from_upstream.commit(size);
         if (error && size == 0) {
             co_return unframed&& error == asio::error::eof ? response_end::complete : broken;
         }

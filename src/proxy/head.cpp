@@ -21,6 +21,8 @@ constexpr unsigned bad_request = 400;
 constexpr unsigned expectation_failed = 417;
 constexpr unsigned not_implemented = 501;
 constexpr unsigned version_not_supported = 505;
+constexpr unsigned version_1_0 = 10; // as Beast counts
+constexpr unsigned version_1_1 = 11;
 
 bool is_token_byte(char byte) {
     constexpr std::string_view others = "!#$%&'*+-.^_`|~";
@@ -239,7 +241,6 @@ std::variant<request_head, bad_head> read_request_head(std::string_view raw) {
                    : bad_head{bad_request, "Invalid request head: " + error.message()};
     }
     request_head request;
-    constexpr unsigned version_1_0 = 10;
     request.method = standard_view(parsed.method_string());
     request.target = standard_view(parsed.target());
     request.http_1_0 = parsed.version() == version_1_0;
@@ -287,6 +288,8 @@ read_response_head(std::string_view raw, std::string_view request_method) {
     }
     response.content_length = length.value;
     response.chunked = transfer == coding::chunked;
+    response.keeps_connection =
+        parsed.version() == version_1_1 && !connection_lists(response.fields, "close");
 
     constexpr unsigned no_content = 204;
     constexpr unsigned not_modified = 304;

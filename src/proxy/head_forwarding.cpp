@@ -102,8 +102,11 @@ bool needs_explicit_length(std::string_view method) {
 
 } // namespace
 
-std::string
-head_for_upstream(const request_head& request, const forwarded_for& from, go_ahead expected) {
+std::string head_for_upstream(
+    const request_head& request,
+    const forwarded_for& from,
+    go_ahead expected,
+    upstream_connection then) {
     const bool passes_expect = !request.http_1_0 && expected == go_ahead::from_child;
     std::string head;
     constexpr std::size_t usual_size = 1024;
@@ -127,11 +130,11 @@ head_for_upstream(const request_head& request, const forwarded_for& from, go_ahe
     } else if (request.body.how == framing::kind::length || needs_explicit_length(request.method)) {
         append_field(head, "Content-Length", fmt::format("{}", request.body.length));
     }
-    if (request.upgrade.empty()) {
-        append_field(head, "Connection", "close");
-    } else {
+    if (!request.upgrade.empty()) {
         append_field(head, "Connection", "Upgrade");
         append_field(head, "Upgrade", request.upgrade);
+    } else if (then == upstream_connection::close) {
+        append_field(head, "Connection", "close");
     }
     return head.append("\r\n");
 }

@@ -69,6 +69,7 @@ watch_deadlines(std::shared_ptr<shared_state> shared, std::shared_ptr<steady_tim
         for (auto* const one : shared->connections) {
             one->close_if_late(now);
         }
+        shared->links.close_old(now);
     }
 }
 
@@ -99,6 +100,7 @@ server::server(asio::io_context& context, server_settings settings, gate& gate, 
         for (auto* const one : all->connections) {
             one->close_if_idle();
         }
+        all->links.close_idle();
     });
     asio::co_spawn(context, watch_deadlines(state_->shared, state_->tick), report);
 }
@@ -126,11 +128,13 @@ std::vector<std::string> server::urls() const {
 }
 
 void server::set_upstream(const asio::generic::stream_protocol::endpoint& child) {
+    state_->shared->links.forget_child();
     state_->shared->upstream = child;
 }
 
 void server::forget_upstream() {
     state_->shared->upstream.reset();
+    state_->shared->links.forget_child();
 }
 
 std::size_t server::exchanges_in_flight() const noexcept {
@@ -154,6 +158,7 @@ void server::close_listeners() {
 }
 
 void server::cut_connections() {
+    state_->shared->links.close_idle();
     for (auto* const one : state_->shared->connections) {
         one->cut();
     }

@@ -1,6 +1,6 @@
 // The proxy alone, in front of a server on loopback: what tests/bench/proxy.sh measures.
 //
-//     bench_proxy PORT UPSTREAM_PORT
+//     bench_proxy PORT UPSTREAM_PORT KEPT        KEPT: server_settings::kept_upstream
 
 #include <cstdint>
 #include <cstdlib>
@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 namespace proxy = hibernate::proxy;
 
 int main(int argc, char** argv) {
-    if (argc < 3) {
-        std::cerr << "usage: bench_proxy PORT UPSTREAM_PORT\n";
+    if (argc < 4) {
+        std::cerr << "usage: bench_proxy PORT UPSTREAM_PORT KEPT\n";
         return 2;
     }
     asio::io_context context(1);
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     proxy::server_settings settings;
     settings.port = static_cast<std::uint16_t>(std::atoi(argv[1]));
     settings.max_connections = 4096;
+    settings.kept_upstream = static_cast<std::size_t>(std::atoi(argv[3]));
     proxy::server server(context, settings, gate, nobody);
     if (const auto error = server.listen()) {
         std::cerr << "cannot listen: " << error.message() << "\n";

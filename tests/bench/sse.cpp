@@ -1,7 +1,8 @@
 // Both ends of event streams, for tests/bench/proxy.sh.
 //
-//     bench_sse source PORT                     GET /RATE: chunks of one event, RATE a second (0: one alone)
-//     bench_sse client PORT STREAMS RATE SECONDS   prints how many events came, once all streams have one
+//     bench_sse source PORT                     GET /RATE: chunks of one event, RATE a second (0:
+//     one alone) bench_sse client PORT STREAMS RATE SECONDS   prints how many events came, once all
+//     streams have one
 //
 // The client prints "ready" when every stream has its first event, and counts from there.
 
@@ -38,7 +39,8 @@ namespace {
 
 /// About what llama-server sends for one token of a chat.
 constexpr std::string_view event =
-    "6d\r\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token\"}}],\"id\":\"chatcmpl-0123"
+    "6d\r\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" "
+    "token\"}}],\"id\":\"chatcmpl-0123"
     "456789\",\"object\":\"chunk\"}   \n\n\r\n";
 
 tcp::endpoint loopback(const char* port) {
@@ -101,7 +103,8 @@ asio::awaitable<void> read_events(tcp::endpoint server, std::string rate, tally&
     }
 }
 
-asio::awaitable<void> count(asio::io_context& context, std::size_t streams, int seconds, tally& all) {
+asio::awaitable<void>
+count(asio::io_context& context, std::size_t streams, int seconds, tally& all) {
     asio::steady_timer timer(context);
     while (all.streams < streams) {
         timer.expires_after(10ms);

@@ -55,6 +55,8 @@ private:
     slot_action_reading read_action(const proxy::request_view& request) const;
     bool may_take_slot(const proxy::request_view& request) const;
     bool wakes_child(const proxy::request_view& request) const;
+    boost::asio::awaitable<void> wait_for_slots(const proxy::request_view& request);
+    void note_stream(const proxy::request_view& request);
 
     std::string api_prefix_;
     slot_watch watch_;

@@ -56,8 +56,9 @@ public:
     /// Ends our direction alone; false under TLS, which knows no such thing.
     bool send_fin() noexcept;
 
-    void close() noexcept; ///< at once; what was written is still delivered
-    void reset() noexcept; ///< at once, so that the client sees an error and no orderly end
+    void cancel() noexcept; ///< what is pending ends with an error
+    void close() noexcept;  ///< at once; what was written is still delivered
+    void reset() noexcept;  ///< at once, so that the client sees an error and no orderly end
 
 private:
     client_socket socket_;

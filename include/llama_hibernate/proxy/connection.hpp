@@ -29,6 +29,7 @@ public:
     void cut();                          ///< closes both sides; an exchange ends as `cut`
     void close_if_idle();                ///< closes it if it waits for a further request
     void close_if_late(steady_time now); ///< closes it if its deadline is over
+    bool watch_client();                 ///< as exchange::watch_client, of the one in progress
 
 private:
     /// What becomes of the connection after a request.
@@ -58,7 +59,8 @@ private:
     bool served_ = false; ///< had a request; a client that just connected may be sending its first
     bool cut_ = false;
     std::size_t head_size_ = 0;
-    exchange* exchange_ = nullptr; ///< the one in progress
+    exchange* exchange_ = nullptr;        ///< the one in progress
+    std::unique_ptr<upstream_link> kept_; ///< for the next one, while it waits
 };
 
 } // namespace hibernate::proxy

@@ -65,6 +65,7 @@ struct response_head {
     framing body;
     bool chunked = false; ///< its fields say so, even where no body follows (HEAD)
     std::optional<std::uint64_t> content_length; ///< likewise
+    bool keeps_connection = false; ///< HTTP/1.1, and its sender does not say that it closes
 
     bool interim() const noexcept { return status < 200; }
     static constexpr unsigned switching_protocols = 101;
@@ -89,12 +90,16 @@ enum class go_ahead {
     given,      ///< we did, or need not: the body is on its way, and the child sees no Expect
 };
 
+/// What the child is to do with the connection after its response.
+enum class upstream_connection { close, keep };
+
 /// The head for the child: hop-by-hop fields removed, X-Forwarded-For appended, X-Forwarded-Proto
-/// added where it is missing, and "Connection: close", since each exchange has its own connection.
+/// added where it is missing, and "Connection: close" unless it is to be kept.
 std::string head_for_upstream(
     const request_head& request,
     const forwarded_for& from,
-    go_ahead expected = go_ahead::from_child);
+    go_ahead expected = go_ahead::from_child,
+    upstream_connection then = upstream_connection::close);
 
 /// How a response reaches this client.
 struct delivery {

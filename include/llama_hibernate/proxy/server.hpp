@@ -45,6 +45,11 @@ struct server_settings {
     std::chrono::milliseconds write_timeout{
         3'600'000}; ///< taking nothing at all; llama-server's own
     half_close on_half_close = half_close::abort;
+
+    /// While no more connections to the child than this are open, those that could be used again
+    /// are, for requests that may be sent twice; 0: every request gets a new one. It must be less
+    /// than the child's threads for connections.
+    std::size_t kept_upstream = 0;
 };
 
 class server {

@@ -27,8 +27,12 @@ request(std::string_view method, std::string path, std::string_view conversation
 }
 
 void forward(request_hooks& hooks, const proxy::request_view& view) {
+    auto waiting = hooks.before_forward(view);
+    if (!waiting.valid()) {
+        return;
+    }
     boost::asio::io_context context;
-    boost::asio::co_spawn(context, hooks.before_forward(view), boost::asio::detached);
+    boost::asio::co_spawn(context, std::move(waiting), boost::asio::detached);
     context.run();
 }
 
