@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -40,6 +41,7 @@ constexpr auto call_limit = 2s;      // for a small question to a child that is 
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
 constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
 constexpr std::uint16_t default_port = 8080;
+constexpr int own_connections = 2; // of the child's threads, those that our own calls may take
 constexpr std::size_t other_descriptors = 256; // besides those of clients and their requests
 
 proxy::server_settings make_settings(const options& options, const llama::server_args& args) {
@@ -55,6 +57,9 @@ proxy::server_settings make_settings(const options& options, const llama::server
     settings.max_connections = options.max_connections;
     settings.on_half_close =
         options.half_close_keeps ? proxy::half_close::keep : proxy::half_close::abort;
+    const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+    const int spare_threads = args.connection_threads(processors) - own_connections;
+    settings.kept_upstream = static_cast<std::size_t>(std::max(spare_threads, 0));
     return settings;
 }
 
