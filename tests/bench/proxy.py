@@ -7,10 +7,11 @@ proxy.sh, which builds what it needs.
 In every round each proxy takes its turn; a cell is the median of the rounds. CPU is user and system
 time of the proxy's process from /proc/PID/stat, so it depends little on what shares the machine's
 cores; requests a second do, and are no measure of anything here. Rows:
-  llama-hibernate         the proxy alone, without hooks
-  llama-hibernate, POST   the same for requests that always get a connection of their own to the child
-  haproxy, nginx          with connections to the backend that are used again
-  ... fresh               with a new connection to the backend for each request
+  llama-hibernate         the proxy alone, without hooks, allowed as many connections as there are clients
+                          (the daemon leaves llama-server some threads, and keeps fewer)
+  haproxy, nginx          likewise with connections to the backend that are used again
+  ... fresh               a new connection to the backend for each request
+  ... POST                the same, with POST requests, which always get one from us
 Columns: CPU for a request at 32 and at 1 connections; p50 at 1 connection, less the backend's own;
 100 MB as wall time and CPU; CPU for an event of a stream (16 streams, 1000 events a second each);
 resident memory idle and with 1,000 idle streams.
@@ -205,8 +206,8 @@ def main():
             location /json {{ return 200 '{JSON}'; }} }}"""), backend)
         start([SSE, "source", source], source)
 
-        def ours(port, to):
-            return [BUILD / "tests/bench_proxy", port, to]
+        def ours(kept):
+            return lambda port, to: [BUILD / "tests/bench_proxy", port, to, kept]
 
         def nginx_proxy(kept):
             def command(port, to):
@@ -222,8 +223,9 @@ def main():
 
         proxies = [
             Proxy(*row, directory, backend, source, post=row[0].endswith("POST")) for row in (
-                ("llama-hibernate", ours),
-                ("llama-hibernate, POST", ours),
+                ("llama-hibernate", ours(64)),
+                ("llama-hibernate, fresh", ours(0)),
+                ("llama-hibernate, POST", ours(64)),
                 ("haproxy", haproxy_proxy("")),
                 ("haproxy, fresh", haproxy_proxy("option http-server-close")),
                 ("nginx", nginx_proxy(True)),

@@ -76,7 +76,7 @@ private:
     std::string program_;
 
     process::stop_signals stop_signals_; ///< before everything that starts a thread
-    boost::asio::io_context context_;
+    boost::asio::io_context context_{1}; // one thread runs it
     boost::asio::signal_set signals_;
     keeping keeping_;
 
