@@ -238,14 +238,14 @@ TEST_CASE("a connection to a child that was replaced is never used") {
         co_await busy.client.send(get);
         co_await busy.child.receive_head();
         world.server->forget_upstream();
-        co_await idle.child.closed();
         const tcp::endpoint next(asio::ip::address_v4::loopback(), world.child_port());
         world.server->set_upstream(next);
         co_await busy.child.send(ok);
         co_await busy.client.receive_message();
-        co_await busy.child.closed();
         co_await world.next_is_new(busy.client);
         co_await world.next_is_new(idle.client);
+        co_await busy.child.closed();
+        co_await idle.child.closed();
     });
 }
 
