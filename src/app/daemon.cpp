@@ -10,9 +10,9 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
@@ -125,7 +125,7 @@ int daemon::run() {
     return lifecycle_.exit_status();
 }
 
-void daemon::spawn(asio::awaitable<void> task) {
+void daemon::spawn(awaitable<void> task) {
     asio::co_spawn(context_, std::move(task), [this](const std::exception_ptr& failure) {
         if (failure && !failure_) {
             failure_ = failure;
@@ -141,7 +141,7 @@ void daemon::leave() {
 
 // ---------------------------------------------------------------------------------- start-up
 
-asio::awaitable<void> daemon::start_up() {
+awaitable<void> daemon::start_up() {
     co_await bind_listeners();
     co_await keeping_.open();
     life_begun_ = true;
@@ -150,7 +150,7 @@ asio::awaitable<void> daemon::start_up() {
     }
 }
 
-asio::awaitable<void> daemon::bind_listeners() {
+awaitable<void> daemon::bind_listeners() {
     const auto deadline = clock::now() + bind_patience;
     bool told = false;
     for (;;) {
@@ -175,9 +175,9 @@ asio::awaitable<void> daemon::bind_listeners() {
 
 // ------------------------------------------------------------------------- events and actions
 
-asio::awaitable<void> daemon::watch_signals() {
+awaitable<void> daemon::watch_signals() {
     for (;;) {
-        const int signal = co_await signals_.async_wait(asio::use_awaitable);
+        const int signal = co_await signals_.async_wait(use_awaitable);
         const bool nothing_to_stop = !life_begun_ || lifecycle_.phase() == keeper::phase::finished;
         if (nothing_to_stop) {
             leave();
@@ -251,7 +251,7 @@ void daemon::perform(keeper::action what) {
 
 // ----------------------------------------------------------------------------------- the child
 
-asio::awaitable<void> daemon::live_child() {
+awaitable<void> daemon::live_child() {
     auto life_started = clock::now();
     process::exit_report report;
     for (int launches = 1;; ++launches) {
@@ -314,7 +314,7 @@ bool daemon::launch_child() {
     return true;
 }
 
-asio::awaitable<void> daemon::watch_health(int life) {
+awaitable<void> daemon::watch_health(int life) {
     const auto client = client_;
     while (life == life_ && lifecycle_.phase() == keeper::phase::loading && child_.running()) {
         if (!child_.listens()) {
@@ -331,14 +331,14 @@ asio::awaitable<void> daemon::watch_health(int life) {
     }
 }
 
-asio::awaitable<void> daemon::start_child_later() {
+awaitable<void> daemon::start_child_later() {
     log::warning(
         "llama-server is started again in {}", format_duration(lifecycle_.restart_delay()));
     co_await pause(lifecycle_.restart_delay());
     dispatch({event::kind::restart_due, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::interrupt_child() {
+awaitable<void> daemon::interrupt_child() {
     if (!child_.running()) { // the next one was not started yet
         dispatch({event::kind::child_exited, 0, 0ms});
         co_return;
@@ -355,14 +355,14 @@ asio::awaitable<void> daemon::interrupt_child() {
 
 // --------------------------------------------------------------------------------- the slots
 
-asio::awaitable<void> daemon::wait_for_death(int life) {
+awaitable<void> daemon::wait_for_death(int life) {
     const auto deadline = clock::now() + death_patience;
     while (life == life_ && child_.running() && clock::now() < deadline) {
         co_await pause(health_pause);
     }
 }
 
-asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
+awaitable<void> daemon::restore(int life, keeping::extent what) {
     const auto progress = [this](std::size_t step, std::size_t all) {
         gate_.hold(fmt::format("restoring {} of {}", step, all));
     };
@@ -394,7 +394,7 @@ daemon::clock::time_point daemon::save_deadline() const {
     return stop_deadline_ - reserve;
 }
 
-asio::awaitable<void> daemon::drain() {
+awaitable<void> daemon::drain() {
     using namespace asio::experimental::awaitable_operators;
     const auto limit = std::min(options_.drain, options_.stop_budget);
     asio::steady_timer timer(context_, limit);
@@ -402,12 +402,12 @@ asio::awaitable<void> daemon::drain() {
         log::info(
             "waiting up to {} for {} in flight", format_duration(limit),
             format_count(server_.exchanges_in_flight(), "request", "requests"));
-        co_await (server_.drained() || timer.async_wait(asio::use_awaitable));
+        co_await (server_.drained() || timer.async_wait(use_awaitable));
     }
     dispatch({event::kind::drained, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
+awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
     const auto client = client_;
     for (const auto& id : hooks_.take_open_streams()) {
         const auto limit = std::min(deadline, clock::now() + call_limit);
@@ -418,7 +418,7 @@ asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
     }
 }
 
-asio::awaitable<void> daemon::save() {
+awaitable<void> daemon::save() {
     const auto deadline = save_deadline();
     co_await end_open_streams(deadline);
     const auto abandoned = [this] { return abandon_; };
@@ -426,7 +426,7 @@ asio::awaitable<void> daemon::save() {
     dispatch({event::kind::save_ended, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::finish() {
+awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
     if (lifecycle_.stop_was_requested() && !abandon_) {

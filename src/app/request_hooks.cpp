@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/llama/receipt_reader.hpp"
 #include "llama_hibernate/proxy/target.hpp"
 
@@ -107,7 +108,7 @@ std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& r
         "permission_error"};
 }
 
-boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
+awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
     if (may_take_slot(request) || is_slot_action(request) || wakes_child(request)) {
         return wait_for_slots(request);
     }
@@ -115,7 +116,7 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
     return {};
 }
 
-boost::asio::awaitable<void> request_hooks::wait_for_slots(const proxy::request_view& request) {
+awaitable<void> request_hooks::wait_for_slots(const proxy::request_view& request) {
     if (may_take_slot(request)) {
         co_await watch_.before_request(request.body_start);
         watched_[&request] = {std::string(request.body_start), nullptr};

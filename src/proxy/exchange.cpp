@@ -11,6 +11,7 @@
 #include <boost/asio/write.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "tunnel.hpp"
 
@@ -94,7 +95,7 @@ exchange::next exchange::fail(unsigned status, const char* message, outcome how)
     return ended(how, next::answer);
 }
 
-asio::awaitable<exchange::next> exchange::run() {
+awaitable<exchange::next> exchange::run() {
     if (owner_wants_body()) {
         const auto looked = co_await look_at_body();
         if (cut_ || looked == step::client_gone) {
@@ -181,7 +182,7 @@ bool exchange::owner_wants_body() const {
 /// Leaves the body in the client's buffer, to be sent as it came. The view shows a copy of it:
 /// reading on may move what the buffer holds. The child comes to know of the request only after
 /// that, so that a client that expects "100 Continue" gets it from us.
-asio::awaitable<exchange::step> exchange::look_at_body() {
+awaitable<exchange::step> exchange::look_at_body() {
     const auto& buffer = client_.buffer;
     body_scanner seen(request_.body);
     auto scanned = seen.scan(client_.unread());
@@ -213,13 +214,13 @@ asio::awaitable<exchange::step> exchange::look_at_body() {
     co_return step::ok;
 }
 
-asio::awaitable<bool> exchange::tell_to_go_on() {
+awaitable<bool> exchange::tell_to_go_on() {
     error_code error;
     co_await write_to_client("HTTP/1.1 100 Continue\r\n\r\n", {}, error);
     co_return !error;
 }
 
-asio::awaitable<exchange::step> exchange::ask_owner() {
+awaitable<exchange::step> exchange::ask_owner() {
     owes_after_response_ = true;
     auto asked = step::ok;
     try {
@@ -238,7 +239,7 @@ asio::awaitable<exchange::step> exchange::ask_owner() {
     co_return asked;
 }
 
-asio::awaitable<exchange::step> exchange::wait_for_owner(asio::awaitable<void> waiting) {
+awaitable<exchange::step> exchange::wait_for_owner(awaitable<void> waiting) {
     try {
         co_await std::move(waiting);
     } catch (const std::exception& failure) {
@@ -254,7 +255,7 @@ exchange::step exchange::hook_failed(const std::exception& failure) const {
     return step::hook_failed;
 }
 
-asio::awaitable<void> exchange::forward() {
+awaitable<void> exchange::forward() {
     opened_ = co_await open_upstream();
     if (opened_ != step::ok || cut_ || heard_) {
         co_return;
@@ -265,7 +266,7 @@ asio::awaitable<void> exchange::forward() {
     end_ = co_await relay_response();
 }
 
-asio::awaitable<exchange::response_end> exchange::relay_response() {
+awaitable<exchange::response_end> exchange::relay_response() {
     for (;;) {
         const auto response = co_await read_response();
         if (!response && may_send_again()) {
@@ -307,7 +308,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
     }
 }
 
-asio::awaitable<void>
+awaitable<void>
 exchange::write_to_client(std::string_view head, std::string_view body, error_code& error) {
     const std::array<asio::const_buffer, 2> pieces{
         asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())};
@@ -316,7 +317,7 @@ exchange::write_to_client(std::string_view head, std::string_view body, error_co
     client_.write_deadline = steady_time::max();
 }
 
-asio::awaitable<std::optional<response_head>> exchange::read_response() {
+awaitable<std::optional<response_head>> exchange::read_response() {
     auto& from_upstream = upstream_->received;
     head_finder finder;
     std::optional<response_head> response;
@@ -348,7 +349,7 @@ void exchange::ask_for_observer(const response_head& response, const delivery& p
         return;
     }
     const response_view view{
-        response.status, [&](std::string_view name) { return first_field(response.fields, name); }};
+        response.status, [&](std::string_view name) { return response.fields.first(name); }};
     observer_ = shared_.hooks->observe_response(view_, view);
     const framing payload_alone{framing::kind::until_close, 0};
     observed_body_ = body_scanner(plan.unchunk ? payload_alone : response.body);
@@ -361,7 +362,7 @@ void exchange::show_observer(std::string_view passed) {
     }
 }
 
-asio::awaitable<exchange::response_end> exchange::relay_response_body(
+awaitable<exchange::response_end> exchange::relay_response_body(
     const response_head& response, std::string head, const delivery& plan) {
     const bool unframed = response.body.how == framing::kind::until_close;
     const auto broken =

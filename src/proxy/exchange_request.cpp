@@ -13,7 +13,9 @@
 #include <boost/asio/write.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/exchange.hpp"
+#include "write_at_once.hpp"
 
 namespace hibernate::proxy {
 
@@ -27,7 +29,7 @@ bool exchange::may_be_sent_twice() const {
            request_.body.how != framing::kind::chunked && request_.body.length == 0;
 }
 
-asio::awaitable<exchange::step> exchange::open_upstream() {
+awaitable<exchange::step> exchange::open_upstream() {
     upstream_ = std::move(kept_);
     if (upstream_ && may_be_sent_twice() &&
         shared_.links.take(*upstream_, std::chrono::steady_clock::now())) {
@@ -42,7 +44,7 @@ asio::awaitable<exchange::step> exchange::open_upstream() {
     co_return opened;
 }
 
-asio::awaitable<exchange::step> exchange::open_new_upstream() {
+awaitable<exchange::step> exchange::open_new_upstream() {
     upstream_.reset();
     // The owner may have taken the child away while the hook took its time.
     if (cut_ || heard_ || !shared_.upstream) {
@@ -57,13 +59,14 @@ asio::awaitable<exchange::step> exchange::open_new_upstream() {
                                                        : step::upstream_failed;
     }
     upstream_->socket.set_option(asio::ip::tcp::no_delay(true), error);
+    upstream_->socket.non_blocking(true, error);
     co_await send_head(error);
     co_return error ? step::upstream_failed : step::ok;
 }
 
 /// With as much of the body as is here and as the child takes without waiting: it may answer before
 /// it takes the rest.
-asio::awaitable<void> exchange::send_head(error_code& error) {
+awaitable<void> exchange::send_head(error_code& error) {
     const forwarded_for from{client_.stream.peer_address(), client_.stream.encrypted()};
     const bool keeps = request_.keep_alive && shared_.settings.kept_upstream > 0;
     const auto then =
@@ -77,12 +80,11 @@ asio::awaitable<void> exchange::send_head(error_code& error) {
         request_body_ = ahead;
     }
     unsent_ = part; // and so nobody reads into the buffer meanwhile
-    const std::array<asio::const_buffer, 2> pieces{
+    std::array<asio::const_buffer, 2> pieces{
         asio::buffer(head), asio::buffer(client_.buffer.cdata(), part)};
-    const auto sent = co_await upstream_->socket.async_write_some(pieces, error_into(error));
-    if (!error && sent < head.size()) {
-        const auto rest = asio::buffer(head) + sent;
-        co_await asio::async_write(upstream_->socket, rest, error_into(error));
+    const auto sent = write_at_once(upstream_->socket, pieces, error);
+    if (!error && pieces[0].size() > 0) {
+        co_await asio::async_write(upstream_->socket, pieces[0], error_into(error));
     }
     const auto of_body = sent - std::min(sent, head.size());
     client_.buffer.consume(of_body);
@@ -131,7 +133,7 @@ void exchange::heard(const std::exception_ptr& failure, step what) {
 }
 
 /// Whatever comes of it afterwards is nobody's business.
-asio::awaitable<void> exchange::stop_hearing() {
+awaitable<void> exchange::stop_hearing() {
     stop_hearing_.emit(asio::cancellation_type::terminal);
     while (hearing_ == hearing::on) {
         error_code ignored;
@@ -155,7 +157,7 @@ void exchange::keep_upstream() {
 }
 
 /// Completes only when the client has gone, or sent what is no body.
-asio::awaitable<exchange::step> exchange::hear_client() {
+awaitable<exchange::step> exchange::hear_client() {
     if (!request_complete()) {
         // While the child takes nothing we read nothing, but a reset is seen all the same.
         auto sending = send_request_body();
@@ -174,7 +176,7 @@ asio::awaitable<exchange::step> exchange::hear_client() {
 }
 
 /// ok: all of it is sent, or the child takes no more of it.
-asio::awaitable<exchange::step> exchange::send_request_body() {
+awaitable<exchange::step> exchange::send_request_body() {
     error_code error;
     while (!request_complete()) {
         if (unsent_ == 0) {

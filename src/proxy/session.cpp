@@ -4,6 +4,7 @@
 
 #include <boost/asio/error.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/connection.hpp"
 
 namespace hibernate::proxy {
@@ -68,7 +69,7 @@ std::string_view client_side::unread() const noexcept {
     return {static_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-asio::awaitable<void> client_side::read_more(error_code& error) {
+awaitable<void> client_side::read_more(error_code& error) {
     const auto room = buffer.prepare(buffer.max_size() - buffer.size());
     const auto size = co_await stream.read_some(room, error);
     buffer.commit(size);
@@ -82,7 +83,7 @@ bool client_side::has_left(const error_code& read_end, half_close meaning) noexc
     return static_cast<bool>(read_end);
 }
 
-asio::awaitable<void> client_side::gone(half_close meaning) {
+awaitable<void> client_side::gone(half_close meaning) {
     while (!half_closed && buffer.size() < buffer.max_size()) {
         error_code error;
         co_await read_more(error);

@@ -1,23 +1,15 @@
 #include "llama_hibernate/proxy/upstream_link.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
-#include <sys/socket.h>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 
 namespace hibernate::proxy {
 
 namespace {
 
 constexpr std::size_t buffer_size = std::size_t{32} * 1024;
-
-/// Neither bytes nor an end nor an error has come. Looks at the socket itself: what the event loop
-/// has not got round to yet is seen, too.
-bool is_silent(upstream_socket& socket) {
-    char byte = 0;
-    const auto size = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
 
 } // namespace
 
@@ -57,13 +49,21 @@ bool upstream_links::keep(upstream_link& link, time_point now) {
     if (may) {
         link.idle_since_ = now;
         idle_.push_back(&link);
+        // A pending read costs no call of the system's, which to wait or to look would.
+        link.socket.async_read_some(
+            boost::asio::buffer(&link.unasked_->byte, 1),
+            [unasked = link.unasked_](const auto& error, std::size_t) {
+                unasked->came = unasked->came || error != boost::asio::error::operation_aborted;
+            });
     }
     return may;
 }
 
 bool upstream_links::take(upstream_link& link, time_point now) {
     const bool waited = std::erase(idle_, &link) != 0;
-    return waited && now - link.idle_since_ < longest_wait && is_silent(link.socket);
+    boost::system::error_code ignored;
+    link.socket.cancel(ignored); // the pending read
+    return waited && now - link.idle_since_ < longest_wait && !link.unasked_->came;
 }
 
 void upstream_links::close_idle() noexcept {

@@ -5,8 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include <boost/asio/awaitable.hpp>
-
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/answer.hpp"
 #include "llama_hibernate/proxy/exchange.hpp"
 #include "llama_hibernate/proxy/head.hpp"
@@ -24,7 +23,7 @@ public:
     connection& operator=(const connection&) = delete;
 
     /// Once; completes when the connection is closed. Never throws for what a client does.
-    boost::asio::awaitable<void> run();
+    awaitable<void> run();
 
     void cut();                          ///< closes both sides; an exchange ends as `cut`
     void close_if_idle();                ///< closes it if it waits for a further request
@@ -36,18 +35,17 @@ private:
     enum class after { keep, finish, close, reset };
     enum class head_end { ready, gone, too_large, target_too_long, malformed };
 
-    boost::asio::awaitable<head_end> read_head();
-    boost::asio::awaitable<after> serve_request();
-    boost::asio::awaitable<after> serve(const request_head& request);
-    boost::asio::awaitable<after> forward(const request_head& request, request_view& view);
-    boost::asio::awaitable<bool> held_client_stayed();
+    awaitable<head_end> read_head();
+    awaitable<after> serve_request();
+    awaitable<after> serve(const request_head& request);
+    awaitable<after> forward(const request_head& request, request_view& view);
+    awaitable<bool> held_client_stayed();
 
     /// Sends an answer of our own to a request whose body was not read.
-    boost::asio::awaitable<after> refuse(const answer& what, const request_head& request);
+    awaitable<after> refuse(const answer& what, const request_head& request);
     /// unread_body: what of the request still comes and is thrown away to keep the connection.
-    boost::asio::awaitable<after>
-    respond(const answer& what, answer_form form, std::uint64_t unread_body);
-    boost::asio::awaitable<void> finish();
+    awaitable<after> respond(const answer& what, answer_form form, std::uint64_t unread_body);
+    awaitable<void> finish();
 
     bool is_health(const request_head& request, std::string_view path) const;
     void set_deadline(std::chrono::milliseconds from_now);

@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/answer.hpp"
 #include "llama_hibernate/proxy/framing.hpp"
 #include "llama_hibernate/proxy/head.hpp"
@@ -51,7 +51,7 @@ public:
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
 
-    boost::asio::awaitable<next> run();
+    awaitable<next> run();
 
     /// Whether the request's body was read to its end (else the client still sends it).
     bool request_complete() const noexcept { return request_body_.done() && unsent_ == 0; }
@@ -83,28 +83,28 @@ private:
     };
 
     bool owner_wants_body() const;
-    boost::asio::awaitable<step> look_at_body();
-    boost::asio::awaitable<bool> tell_to_go_on();
-    boost::asio::awaitable<step> ask_owner();
-    boost::asio::awaitable<step> wait_for_owner(boost::asio::awaitable<void> waiting);
+    awaitable<step> look_at_body();
+    awaitable<bool> tell_to_go_on();
+    awaitable<step> ask_owner();
+    awaitable<step> wait_for_owner(awaitable<void> waiting);
     step hook_failed(const std::exception& failure) const;
-    boost::asio::awaitable<void> forward();
-    boost::asio::awaitable<step> open_upstream();
-    boost::asio::awaitable<step> open_new_upstream();
-    boost::asio::awaitable<void> send_head(boost::system::error_code& error);
+    awaitable<void> forward();
+    awaitable<step> open_upstream();
+    awaitable<step> open_new_upstream();
+    awaitable<void> send_head(boost::system::error_code& error);
     bool may_be_sent_twice() const;
     bool may_send_again() const;
 
     void start_hearing();
     void heard(const std::exception_ptr& failure, step what);
-    boost::asio::awaitable<void> stop_hearing();
-    boost::asio::awaitable<step> hear_client();
-    boost::asio::awaitable<step> send_request_body();
-    boost::asio::awaitable<response_end> relay_response();
-    boost::asio::awaitable<std::optional<response_head>> read_response();
-    boost::asio::awaitable<response_end>
+    awaitable<void> stop_hearing();
+    awaitable<step> hear_client();
+    awaitable<step> send_request_body();
+    awaitable<response_end> relay_response();
+    awaitable<std::optional<response_head>> read_response();
+    awaitable<response_end>
     relay_response_body(const response_head& response, std::string head, const delivery& plan);
-    boost::asio::awaitable<void>
+    awaitable<void>
     write_to_client(std::string_view head, std::string_view body, boost::system::error_code& error);
 
     void ask_for_observer(const response_head& response, const delivery& plan);

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
@@ -77,7 +77,7 @@ public:
     std::size_t exchanges_in_flight() const noexcept;
 
     /// Completes when no exchange is in flight; cancellable.
-    boost::asio::awaitable<void> drained();
+    awaitable<void> drained();
 
     /// Stops listening (and removes our ".sock" files); connections go on.
     void close_listeners();

@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/client_stream.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
@@ -87,7 +87,7 @@ struct client_side {
     std::string_view unread() const noexcept;
 
     /// Reads once, behind what is in the buffer; needs room there.
-    boost::asio::awaitable<void> read_more(boost::system::error_code& error);
+    awaitable<void> read_more(boost::system::error_code& error);
 
     /// Whether a read that ended so says that the client has gone. Where a FIN does not mean that,
     /// it is noted.
@@ -95,7 +95,7 @@ struct client_side {
 
     /// Completes when the client has gone; meanwhile keeps what it sends early, as much as the
     /// buffer takes. While the buffer is full, only a reset tells that it has gone.
-    boost::asio::awaitable<void> gone(half_close meaning);
+    awaitable<void> gone(half_close meaning);
 };
 
 } // namespace hibernate::proxy

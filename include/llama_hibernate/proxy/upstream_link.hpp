@@ -45,6 +45,12 @@ private:
     std::size_t child_; ///< to which one of those that there were
     bool counted_ = true;
     std::chrono::steady_clock::time_point idle_since_;
+    /// What comes while it waits: a byte, an end or an error.
+    struct unasked {
+        char byte = 0;
+        bool came = false;
+    };
+    std::shared_ptr<unasked> unasked_ = std::make_shared<unasked>();
 };
 
 /// All links of a server; outlives them.
@@ -65,7 +71,7 @@ public:
     bool keep(upstream_link& link, time_point now);
 
     /// Ends its wait. Whether it can be used: it was not closed by either side, and not a byte
-    /// came. The child may still close it at any time after that.
+    /// came, as far as the event loop has noticed. The child may still close it at any time.
     bool take(upstream_link& link, time_point now);
 
     void close_idle() noexcept;

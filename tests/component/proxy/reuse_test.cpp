@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 
@@ -28,7 +31,7 @@ struct keeping_world : proxy_world {
         peer client;
         peer child;
     };
-    asio::awaitable<pair> served(std::string request = get, std::string response = ok) {
+    awaitable<pair> served(std::string request = get, std::string response = ok) {
         auto client = co_await connect();
         co_await client.send(request);
         auto child = co_await accept();
@@ -43,7 +46,7 @@ struct keeping_world : proxy_world {
     }
 
     /// The client's next request comes on a new connection, and is answered there.
-    asio::awaitable<void> next_is_new(peer& client) {
+    awaitable<void> next_is_new(peer& client) {
         co_await client.send(get);
         auto child = co_await accept();
         co_await child.receive_head();
@@ -62,7 +65,7 @@ TEST_CASE("the requests of one client reach the child on one connection") {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     const std::string response = GENERATE_COPY(as<std::string>{}, ok, in_chunks);
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served(get, response);
         for (int count = 0; count < 3; ++count) {
             co_await both.client.send(get);
@@ -81,7 +84,7 @@ TEST_CASE("the requests of one client reach the child on one connection") {
 
 TEST_CASE("a POST always has a connection of its own") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         for (int count = 0; count < 2; ++count) {
             co_await both.client.send(post);
@@ -99,7 +102,7 @@ TEST_CASE("a POST always has a connection of its own") {
 
 TEST_CASE("a POST is not sent again") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         co_await both.client.send(post);
         auto own = co_await world.accept();
@@ -114,7 +117,7 @@ TEST_CASE("a POST is not sent again") {
 TEST_CASE("a connection that the child closed while it waited is not used") {
     const bool reset = GENERATE(false, true);
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         if (reset) {
             both.child.reset();
@@ -129,7 +132,7 @@ TEST_CASE("a connection that the child closed while it waited is not used") {
 TEST_CASE("a GET that meets the child's close is sent once more, on a new connection") {
     const bool again = GENERATE(false, true);
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         co_await both.client.send(get);
         const auto first = co_await both.child.receive_head();
@@ -156,7 +159,7 @@ TEST_CASE("after a byte of its response, a GET is not sent again") {
     const std::string begun =
         GENERATE(as<std::string>{}, "H", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early\r\n\r\n");
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         co_await both.client.send(get);
         co_await both.child.receive_head();
@@ -174,7 +177,7 @@ TEST_CASE("a connection is closed after a response behind which nobody knows wha
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
         "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 204 No Content\r\n\r\n");
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served(get, response);
         co_await both.child.receive_rest();
         co_await world.next_is_new(both.client);
@@ -183,7 +186,7 @@ TEST_CASE("a connection is closed after a response behind which nobody knows wha
 
 TEST_CASE("a connection on which bytes come while it waits is not used") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         co_await both.child.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
         co_await world.next_is_new(both.client);
@@ -193,7 +196,7 @@ TEST_CASE("a connection on which bytes come while it waits is not used") {
 
 TEST_CASE("the response to a HEAD leaves no connection, whose end is for the child to know") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served(
             "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
         co_await both.child.closed();
@@ -205,7 +208,7 @@ TEST_CASE("nothing is kept for a client that does not stay") {
         as<std::string>{}, "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
         "GET /a HTTP/1.0\r\n\r\n");
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(request);
         auto child = co_await world.accept();
@@ -218,7 +221,7 @@ TEST_CASE("nothing is kept for a client that does not stay") {
 
 TEST_CASE("a stop closes the connections that wait, and keeps no further one") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto idle = co_await world.served();
         auto busy = co_await world.served();
         co_await busy.client.send(get);
@@ -232,7 +235,7 @@ TEST_CASE("a stop closes the connections that wait, and keeps no further one") {
 
 TEST_CASE("a connection to a child that was replaced is never used") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto idle = co_await world.served();
         auto busy = co_await world.served();
         co_await busy.client.send(get);
@@ -251,7 +254,7 @@ TEST_CASE("a connection to a child that was replaced is never used") {
 
 TEST_CASE("a waiting connection makes room as soon as the child's threads run short") {
     keeping_world world(1);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto first = co_await world.served();
         auto second = co_await world.connect();
         co_await second.send(post);
@@ -270,7 +273,7 @@ TEST_CASE("a waiting connection makes room as soon as the child's threads run sh
 
 TEST_CASE("a connection waits for two seconds at most") {
     keeping_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         const auto began = std::chrono::steady_clock::now();
         co_await both.child.closed();
