@@ -39,6 +39,7 @@ target_compile_definitions(hibernate_third_party PUBLIC
     BOOST_ASIO_SEPARATE_COMPILATION
     BOOST_BEAST_SEPARATE_COMPILATION
     BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(hibernate_third_party PRIVATE hibernate_shipped)
 target_link_libraries(hibernate_third_party PUBLIC
     Boost::headers OpenSSL::SSL OpenSSL::Crypto spdlog::spdlog fmt::fmt
     nlohmann_json::nlohmann_json ${XXHASH_LIBRARY} Threads::Threads)
