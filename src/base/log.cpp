@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
+#include <poll.h>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 
+#include "llama_hibernate/base/platform.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 
 namespace hibernate::log {
@@ -29,20 +31,25 @@ public:
     }
 
 private:
-    // O_NONBLOCK belongs to the open file, which our parent and the child share. A pipe or a
-    // terminal can be opened anew through /proc, and then the flag is ours alone. Other kinds do
-    // not block for long, so those are written as they are.
+    // O_NONBLOCK belongs to the open file, which our parent and the child share. On Linux, a pipe
+    // or a terminal can be opened anew, and then the flag is ours alone; elsewhere we ask whether
+    // there is room. Other kinds do not block for long, so those are written as they are.
     void use(int descriptor) {
         close_own();
         descriptor_ = descriptor;
         struct stat about {};
-        if (fstat(descriptor, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) {
+        may_block_ =
+            fstat(descriptor, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode));
+#if defined(HIBERNATE_LINUX)
+        if (may_block_) {
             const auto path = "/proc/self/fd/" + std::to_string(descriptor);
             own_ = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
             if (own_ >= 0) {
                 descriptor_ = own_;
+                may_block_ = false;
             }
         }
+#endif
     }
 
     void close_own() {
@@ -73,6 +80,10 @@ private:
 
     /// Up to PIPE_BUF bytes go out whole or not at all; no line of ours comes near that size.
     bool write_whole(const char* data, std::size_t size) {
+        pollfd room{descriptor_, POLLOUT, 0};
+        if (may_block_ && poll(&room, 1, 0) == 0) {
+            return false;
+        }
         ssize_t written = 0;
         do {
             written = ::write(descriptor_, data, size);
@@ -82,6 +93,7 @@ private:
 
     int descriptor_ = STDERR_FILENO;
     int own_ = -1;
+    bool may_block_ = false; ///< and is to be asked before each line
     std::size_t dropped_ = 0;
 };
 
