@@ -19,7 +19,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/debian/finish.cmake)
 set(CPACK_HIBERNATE_DEBIAN_FILES ${PROJECT_SOURCE_DIR}/packaging/debian)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1~local1) # older than any that Debian may have one day
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 # Whoever distributes the package names themselves: -DCPACK_DEBIAN_PACKAGE_MAINTAINER="... <...>"

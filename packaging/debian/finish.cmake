@@ -11,6 +11,8 @@ file(RENAME ${usr}/share/zsh/site-functions/_llama-hibernate
     ${usr}/share/zsh/vendor-completions/_llama-hibernate)
 file(REMOVE_RECURSE ${usr}/share/zsh/site-functions)
 
+execute_process(COMMAND strip --remove-section=.comment --remove-section=.note ${usr}/bin/llama-hibernate
+    COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB pages ${usr}/share/man/*/*)
 foreach(file ${doc}/changelog.Debian ${pages})
     execute_process(COMMAND gzip -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
