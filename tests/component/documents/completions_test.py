@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
@@ -116,13 +117,13 @@ class Zsh(Completions, harness.Case):
     what the completion adds instead of adding it."""
 
     SET_UP = """
-        PS1= PS2= ; unsetopt zle_bracketed_paste 2>/dev/null
+        PS1= PS2=
         fpath=(%(completions)s $fpath)
-        autoload -Uz compinit && compinit -u -D -d /dev/null
+        autoload -Uz compinit && compinit -u -d %(dump)s
         zstyle ':completion:*' menu no
         zstyle ':completion:*' insert-tab false
         compadd() {
-            local -a offered arrays
+            local -a offered
             if [[ ${@[(I)-(O|A|D)]} -gt 0 ]]; then builtin compadd "$@"; return; fi
             builtin compadd -O offered "$@"
             (( $#offered )) && print -rl -- "${offered[@]}" >>%(out)s
@@ -130,35 +131,44 @@ class Zsh(Completions, harness.Case):
         }
         note() { zle complete-word; print -- done >>%(out)s; BUFFER=; }
         zle -N note; bindkey '^X' note
+        print -- done >%(out)s
     """
 
-    def words(self, line):
-        out = self.folder / "offered"
-        out.unlink(missing_ok=True)
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.shared.cleanup)
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "offered"
         set_up = self.folder / "set-up.zsh"
-        set_up.write_text(self.SET_UP % {"completions": COMPLETIONS, "out": out})
-        terminal, inside = pty.openpty()
+        set_up.write_text(self.SET_UP % {
+            "completions": COMPLETIONS, "out": self.out,
+            "dump": pathlib.Path(self.shared.name) / "zcompdump"})  # what compinit finds takes a while
+        self.terminal, inside = pty.openpty()
+        self.addCleanup(os.close, self.terminal)
         zsh = subprocess.Popen(["zsh", "-f", "-i"], cwd=self.work, env=self.surroundings(),
                                stdin=inside, stdout=inside, stderr=inside, start_new_session=True)
+        self.addCleanup(zsh.wait)
+        self.addCleanup(zsh.kill)
         os.close(inside)
-        try:
-            os.write(terminal, f" . {set_up}; print ready >{out}\n".encode())
-            self.read_until(terminal, lambda: out.exists() and "ready" in out.read_text())
-            os.write(terminal, line.encode() + b"\x18")
-            self.read_until(terminal, lambda: "done" in out.read_text())
-        finally:
-            zsh.kill()
-            zsh.wait()
-            os.close(terminal)
-        return [word for word in out.read_text().split("\n") if word not in ("ready", "done", "")]
+        self.say(f" . {set_up}\n")
 
-    def read_until(self, terminal, condition):
-        """Waits, and empties the terminal meanwhile so that zsh never blocks on it."""
-        deadline = time.monotonic() + harness.patience(20)
-        while not condition():
+    def words(self, line):
+        self.out.unlink()
+        return self.say(line + "\x18")
+
+    def say(self, text):
+        """Types it; returns what zsh wrote down until it was done. The terminal is emptied meanwhile,
+        so that zsh never blocks on it."""
+        os.write(self.terminal, text.encode())
+        deadline = time.monotonic() + harness.patience(30)
+        while not (self.out.exists() and self.out.read_text().endswith("done\n")):
             self.assertLess(time.monotonic(), deadline, "zsh did not get there")
-            if select.select([terminal], [], [], 0.05)[0]:
-                os.read(terminal, 65536)
+            if select.select([self.terminal], [], [], 0.05)[0]:
+                os.read(self.terminal, 65536)
+        return self.out.read_text().split("\n")[:-2]
 
 
 if __name__ == "__main__":
