@@ -26,7 +26,8 @@ import time
 import unittest
 
 SKIPPED = 77
-LLAMA_SERVER_NAMES = ("LLAMA_", "FAKE_", "XDG_", "CACHE_DIRECTORY", "NOTIFY_SOCKET")
+LLAMA_SERVER_NAMES = ("LLAMA_", "FAKE_", "XDG_", "CACHE_DIRECTORY", "NOTIFY_SOCKET",
+                      "WATCHDOG_", "LISTEN_", "JOURNAL_STREAM")
 
 
 def program(variable):
