@@ -2,8 +2,9 @@
 """Runs the system unit under a real systemd:   sudo tests/systemd.py [build/release]
 
 A systemd of its own is started in namespaces of its own, on a copy of this system that goes away with
-it (an overlay), and never sees this system's services or files. It needs root, overlayfs, and a build
-with tests; the llama-server is the scripted one. Not part of tests/run.sh.
+it (an overlay): it changes none of this system's files and services. It needs root, overlayfs, and a
+build with tests; the llama-server is the scripted one, and in one test that of REAL_LLAMA_SERVER with
+a model of MODELS, if both are set. Not part of tests/run.sh.
 """
 
 import contextlib
@@ -48,7 +49,10 @@ exec chroot . /bin/sh -c 'umount -l /mnt; exec /usr/bin/env -i container=test \
 MASKED = """systemd-sysctl systemd-udevd systemd-udev-trigger systemd-udev-settle systemd-modules-load
 systemd-random-seed systemd-remount-fs systemd-binfmt systemd-tmpfiles-setup-dev kmod-static-nodes
 systemd-hwdb-update systemd-update-utmp systemd-firstboot systemd-machine-id-commit systemd-sysusers
-systemd-networkd systemd-resolved systemd-timesyncd systemd-logind""".split()
+systemd-networkd systemd-resolved systemd-timesyncd systemd-logind modprobe@""".split()
+
+
+DROP_IN = "/run/systemd/system/llama-hibernate@one.service.d"
 
 
 class Machine:
@@ -79,7 +83,8 @@ class Machine:
         self.process.kill()
         self.process.wait()
         with contextlib.suppress(OSError):
-            harness.wait_until(lambda: not (self.group / "cgroup.procs").read_text(), 10)
+            harness.wait_until(
+                lambda: "populated 0" in (self.group / "cgroup.events").read_text(), 10)
             for below in sorted(self.group.rglob("*"), reverse=True):
                 if below.is_dir():
                     below.rmdir()
@@ -117,11 +122,26 @@ class Unit(unittest.TestCase):
             place(cls.files, "", f"etc/systemd/system/{name}.service")  # empty: masked
         # In quotes within the quotes, because it has a space.
         place(cls.files, f"LLAMA_ARG_HOST=127.0.0.1\nLLAMA_ARG_PORT={cls.port}\n"
-              "ARGS=\"-np 2 -m '/srv/my models/one.gguf'\"\nFAKE_SAVE_MS=300\n",
+              "ARGS=\"-np 2 -m '/srv/my models/one.gguf'\"\n",
               "etc/llama-hibernate/one.env")
         place(cls.files, "ARGS=--hibernate-drain soon\n", "etc/llama-hibernate/wrong.env")
+        place(cls.files, units / "user/llama-hibernate@.service",
+              "usr/lib/systemd/user/llama-hibernate@.service")
+        cls.own_port = harness.free_port()
+        place(cls.files, f"LLAMA_ARG_MODEL=/srv/my models/one.gguf\nLLAMA_ARG_PORT={cls.own_port}\n",
+              "home/ada/.config/llama-hibernate/own.env")
         (cls.files / "srv/my models").mkdir(parents=True)
         harness.write_model(cls.files / "srv/my models/one.gguf")
+        cls.real = harness.program("REAL_LLAMA_SERVER") and os.environ.get("MODELS")
+        if cls.real:
+            shutil.copytree(pathlib.Path(harness.program("REAL_LLAMA_SERVER")).parent,
+                            cls.files / "opt/llama", symlinks=True)
+            place(cls.files, pathlib.Path(os.environ["MODELS"]) / "tiny-llama.gguf",
+                  "srv/my models/tiny.gguf")
+            place(cls.files, "LLAMA_ARG_MODEL=/srv/my models/tiny.gguf\nLLAMA_ARG_HOST=127.0.0.1\n"
+                  f"LLAMA_ARG_PORT={cls.port}\nLLAMA_HIBERNATE_SERVER=/opt/llama/llama-server\n"
+                  "LLAMA_HIBERNATE_INTERNAL=unix\nARGS=-np 2 -t 1 -c 8192 --no-warmup\n",
+                  "etc/llama-hibernate/real.env")
         cls.machine = Machine(cls.files)
         cls.addClassCleanup(cls.machine.close)
         made = cls.machine.run("systemd-sysusers")
@@ -138,14 +158,22 @@ class Unit(unittest.TestCase):
     def journal(self, *arguments):
         return self.machine.run("journalctl", "--no-pager", "-o", "cat", *arguments).stdout
 
-    def complete(self):
-        answer = harness.post(self.port, "/v1/chat/completions", chat(LONG))
+    def complete(self, port=None):
+        answer = harness.post(port or self.port, "/v1/chat/completions", chat(LONG))
         self.assertEqual(answer.status, 200, answer)
         return answer.json["timings"]
 
+    def change(self, *settings):
+        """For this test."""
+        text = "".join(f"{line}\\n" for line in ("[Service]", *settings))
+        self.machine.run("sh", "-c", f"mkdir -p {DROP_IN} && printf '{text}' > {DROP_IN}/test.conf")
+        self.systemctl("daemon-reload")
+
     def tearDown(self):
-        self.machine.run("systemctl", "stop", "llama-hibernate@one")
+        self.machine.run("systemctl", "stop", "llama-hibernate@one", "llama-hibernate@real")
         self.machine.run("systemctl", "reset-failed")
+        self.machine.run("rm", "-rf", DROP_IN)
+        self.machine.run("systemctl", "daemon-reload")
 
     def test_a_conversation_survives_a_restart(self):
         self.systemctl("start", "llama-hibernate@one")
@@ -165,10 +193,7 @@ class Unit(unittest.TestCase):
         self.assertNotRegex(lines, r"(?m)^<6>")
 
     def test_a_hung_daemon_is_started_again(self):
-        drop_in = "/run/systemd/system/llama-hibernate@one.service.d"
-        self.machine.run("sh", "-c", f"mkdir -p {drop_in} && printf '[Service]\\nWatchdogSec=2\\n' "
-                         f"> {drop_in}/watchdog.conf")
-        self.systemctl("daemon-reload")
+        self.change("WatchdogSec=2")
         self.systemctl("start", "llama-hibernate@one")
         first = self.show("MainPID")
         time.sleep(5)  # it is fed for longer than it waits
@@ -191,6 +216,34 @@ class Unit(unittest.TestCase):
         self.assertEqual(self.show("ActiveState", "llama-hibernate@wrong"), "failed")
         self.assertIn("--hibernate-drain is \"soon\"", self.journal("-p", "err"))
 
+    def test_a_start_and_a_stop_may_take_longer_than_the_unit_says(self):
+        self.change("TimeoutStartSec=2", "TimeoutStopSec=2", "Environment=FAKE_LOAD_MS=5000",
+                    "Environment=FAKE_SAVE_MS=5000 LLAMA_HIBERNATE_STOP_BUDGET=20s")
+        begun = time.monotonic()
+        self.systemctl("start", "llama-hibernate@one")
+        self.assertGreater(time.monotonic() - begun, 4)
+        self.assertEqual(harness.post(self.port, "/v1/chat/completions", chat(f"long {LONG}")).status,
+                         200)
+        begun = time.monotonic()
+        self.systemctl("stop", "llama-hibernate@one")
+        self.assertGreater(time.monotonic() - begun, 4)
+        self.assertEqual(self.show("Result"), "success")
+        self.assertIn("saved 1 conversation", self.journal("-u", "llama-hibernate@one"))
+
+    def test_a_real_llama_server_in_the_sandbox(self):
+        if not self.real:
+            self.skipTest("REAL_LLAMA_SERVER and MODELS are not set")
+        self.systemctl("start", "llama-hibernate@real")
+        body = {"messages": [{"role": "user", "content": LONG * 2}], "max_tokens": 8,
+                "temperature": 0}
+        first = harness.post(self.port, "/v1/chat/completions", body)
+        self.assertEqual(first.status, 200, first)
+        self.systemctl("restart", "llama-hibernate@real")
+        self.assertRegex(self.show("StatusText", "llama-hibernate@real"), "^ready: 1 conversation, ")
+        again = harness.post(self.port, "/v1/chat/completions", body).json
+        self.assertGreater(again["timings"]["cache_n"], 256)
+        self.assertEqual(again["choices"][0]["message"], first.json["choices"][0]["message"])
+
     def test_a_stop_takes_llama_server_along_and_leaves_nothing(self):
         self.systemctl("start", "llama-hibernate@one")
         self.complete()
@@ -199,6 +252,30 @@ class Unit(unittest.TestCase):
         self.assertLess(time.monotonic() - begun, 8)
         self.assertEqual((self.show("ActiveState"), self.show("Result")), ("inactive", "success"))
         self.assertNotEqual(self.machine.run("pgrep", "-x", "llama-server").returncode, 0)
+
+    def test_a_service_of_ones_own(self):
+        made = self.machine.run(
+            "sh", "-c", "useradd ada && id -u ada && chown -R ada /home/ada && "
+            "install -d -o ada -m 700 /run/user/$(id -u ada)")
+        runtime = f"XDG_RUNTIME_DIR=/run/user/{made.stdout.strip()}"
+        # What user@.service does, without a login.
+        begun = self.machine.run(
+            "systemd-run", "--unit=ada", "--uid=ada", "--property=Delegate=yes",
+            f"--setenv={runtime}", "--setenv=HOME=/home/ada", "/lib/systemd/systemd", "--user")
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        own = ["runuser", "-u", "ada", "--", "env", runtime, "systemctl", "--user"]
+        harness.wait_until(lambda: self.machine.run(*own, "is-active", "default.target").stdout ==
+                           "active\n", 30, "ada's systemd is up")
+        status = [*own, "show", "--property=StatusText", "--value", "llama-hibernate@own"]
+        started = self.machine.run(*own, "start", "llama-hibernate@own")
+        self.assertEqual(started.returncode, 0, started.stderr + self.journal())
+        self.assertEqual(self.machine.run(*status).stdout, "ready: nothing to restore\n")
+        self.complete(self.own_port)
+        self.assertEqual(self.machine.run(*own, "restart", "llama-hibernate@own").returncode, 0)
+        self.assertRegex(self.machine.run(*status).stdout, "^ready: 1 conversation, .* restored")
+        self.assertEqual(self.complete(self.own_port)["prompt_n"], 1)
+        self.assertIn("own-", self.machine.run("ls", "/home/ada/.cache/llama-hibernate").stdout)
+        self.assertEqual(self.machine.run(*own, "stop", "llama-hibernate@own").returncode, 0)
 
 
 if __name__ == "__main__":
