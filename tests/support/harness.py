@@ -28,7 +28,8 @@ import unittest
 SKIPPED = 77
 # The program was built without what only Linux has: some promises are not kept then.
 PORTABLE = os.environ.get("HIBERNATE_PORTABLE") == "1"
-LLAMA_SERVER_NAMES = ("LLAMA_", "FAKE_", "XDG_", "CACHE_DIRECTORY", "NOTIFY_SOCKET")
+LLAMA_SERVER_NAMES = ("LLAMA_", "FAKE_", "XDG_", "CACHE_DIRECTORY", "NOTIFY_SOCKET",
+                      "WATCHDOG_", "LISTEN_", "JOURNAL_STREAM")
 
 
 def program(variable):
