@@ -22,7 +22,8 @@ _llama_hibernate_options='
     --hibernate-restore-memory --hibernate-idle-save --hibernate-write-budget
     --hibernate-min-tokens --hibernate-restore-budget --hibernate-health-hold
     --hibernate-internal --hibernate-max-connections --hibernate-compat --hibernate-half-close
-    --hibernate-on-exit --hibernate-log-level --hibernate-config'
+    --hibernate-on-exit --hibernate-log-level --hibernate-log-format --hibernate-config
+    --hibernate-print-config'
 
 # Completes the value of an option of ours; fails if the word before is none.
 _llama_hibernate_value()
@@ -39,6 +40,8 @@ _llama_hibernate_value()
         --hibernate-half-close) choices='abort keep' ;;
         --hibernate-on-exit) choices='exit restart' ;;
         --hibernate-log-level) choices='debug info warning error off' ;;
+        --hibernate-log-format) choices='text json' ;;
+        --hibernate-print-config) return 1 ;; # takes no value
         --hibernate-*) ;; # a time, a size, a number or a name
         *) return 1 ;;
     esac
@@ -50,7 +53,7 @@ _llama_hibernate_store()
     local command= i
     for ((i = 2; i < cword; i++)); do
         case ${words[i]} in
-            --hibernate-*=*) ;;
+            --hibernate-*=* | --hibernate-print-config) ;;
             --hibernate-*) [[ ${words[i + 1]} == = ]] && ((i++)); ((i++)) ;;
             -*) ;;
             *) command=${words[i]}; break ;;
@@ -78,6 +81,18 @@ _llama_hibernate_store()
     esac
 }
 
+_llama_hibernate_status()
+{
+    case $prev in
+        --model-dir) _filedir -d; return ;;
+        --api-key) return ;;
+    esac
+    case $cur in
+        -*) COMPREPLY=($(compgen -W '--json --model-dir --api-key --help --hibernate-dir' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'http:// https:// unix:/' -- "$cur")); compopt -o nospace ;;
+    esac
+}
+
 _llama_hibernate()
 {
     local cur prev words cword split
@@ -85,6 +100,10 @@ _llama_hibernate()
     _llama_hibernate_value && return
     if [[ ${words[1]} == store && $cword -gt 1 ]]; then
         _llama_hibernate_store
+        return
+    fi
+    if [[ ${words[1]} == status && $cword -gt 1 ]]; then
+        _llama_hibernate_status
         return
     fi
     case $prev in
@@ -96,6 +115,6 @@ _llama_hibernate()
     fi
     _filedir
     if ((cword == 1)); then
-        COMPREPLY+=($(compgen -W 'run store' -- "$cur"))
+        COMPREPLY+=($(compgen -W 'run store status' -- "$cur"))
     fi
 } && complete -F _llama_hibernate llama-hibernate

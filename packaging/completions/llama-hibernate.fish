@@ -39,8 +39,13 @@ function __llama_hibernate_first
     test (count (commandline -opc)) -eq 1
 end
 
+function __llama_hibernate_in_status
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and test $words[2] = status
+end
+
 function __llama_hibernate_serves
-    not __llama_hibernate_in_store
+    not __llama_hibernate_in_store; and not __llama_hibernate_in_status
 end
 
 # The store that the line names, else the one that llama-hibernate would use.
@@ -60,6 +65,7 @@ end
 
 complete -c llama-hibernate -n __llama_hibernate_first -a run -d 'serve'
 complete -c llama-hibernate -n __llama_hibernate_first -a store -d 'look after the saved conversations'
+complete -c llama-hibernate -n __llama_hibernate_first -a status -d 'show what a running one does'
 complete -c llama-hibernate -n __llama_hibernate_first -l help -d 'show the help'
 complete -c llama-hibernate -n __llama_hibernate_first -l version -d 'show the version'
 
@@ -88,7 +94,14 @@ complete -c llama-hibernate -l hibernate-compat -x -a 'build format' -d 'what a 
 complete -c llama-hibernate -l hibernate-half-close -x -a 'abort keep' -d 'when a client closes its sending side'
 complete -c llama-hibernate -l hibernate-on-exit -x -a 'exit restart' -d 'when llama-server dies by itself'
 complete -c llama-hibernate -l hibernate-log-level -x -a 'debug info warning error off' -d 'which of our lines are written'
+complete -c llama-hibernate -l hibernate-log-format -x -a 'text json' -d 'how our lines are written'
+complete -c llama-hibernate -l hibernate-print-config -d 'print each option and where it comes from'
 complete -c llama-hibernate -l hibernate-config -r -k -a '(__fish_complete_suffix .json)' -d 'the configuration file'
+
+complete -c llama-hibernate -n __llama_hibernate_in_status -f -a 'http:// https:// unix:/'
+complete -c llama-hibernate -n __llama_hibernate_in_status -l json -d 'as JSON'
+complete -c llama-hibernate -n __llama_hibernate_in_status -l model-dir -x -a '(__fish_complete_directories)' -d 'what is on disk instead'
+complete -c llama-hibernate -n __llama_hibernate_in_status -l api-key -x -d 'the key of llama-server'
 
 complete -c llama-hibernate -n __llama_hibernate_in_store -f
 complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a ls -d 'list what is stored'

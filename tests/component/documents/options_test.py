@@ -12,7 +12,7 @@ sys.path.insert(0, str(TOP / "tests/support"))
 import harness
 
 OPTION = re.compile(r"--hibernate-([a-z]+(?:-[a-z]+)*)")
-NOT_A_FILE_KEY = {"config"}
+NOT_A_FILE_KEY = {"config", "print-config"}
 
 
 def text_of(path):
