@@ -79,6 +79,9 @@ int look_after_store(const app::options& options) {
 
 int run(const std::vector<std::string>& arguments) {
     const auto environment = read_environment();
+    const auto variable = environment.find("JOURNAL_STREAM");
+    const auto journal = variable == environment.end() ? std::string() : variable->second;
+    log::set_format(log::format::text, journal);
     const auto options = app::read_options(arguments, environment);
     if (options.mode == app::mode::help) {
         std::fputs(app::help_text().c_str(), stdout);
@@ -88,11 +91,16 @@ int run(const std::vector<std::string>& arguments) {
         std::puts("llama-hibernate " HIBERNATE_VERSION);
         return EXIT_SUCCESS;
     }
+    log::set_format(options.log_format, journal);
     log::set_level(options.log_level);
     for (const auto& remark : options.remarks) {
         log::warning("{}", remark);
     }
 
+    if (options.mode == app::mode::print_configuration) {
+        std::fputs(app::configuration_text(options).c_str(), stdout);
+        return EXIT_SUCCESS;
+    }
     if (options.mode == app::mode::store) {
         return look_after_store(options);
     }
@@ -107,6 +115,16 @@ int run(const std::vector<std::string>& arguments) {
 
 } // namespace
 
+/// What ends us, whatever the level of the log.
+void report_failure(const char* why) {
+    if (log::is_for_programs()) {
+        log::set_level(log::level::error);
+        log::error("{}", why);
+    } else {
+        std::fprintf(stderr, "llama-hibernate: %s\n", why);
+    }
+}
+
 } // namespace hibernate
 
 int main(int argc, char** argv) {
@@ -114,10 +132,10 @@ int main(int argc, char** argv) {
     try {
         return hibernate::run({argv + 1, argv + argc});
     } catch (const hibernate::startup_error& error) {
-        std::fprintf(stderr, "llama-hibernate: %s\n", error.what());
+        hibernate::report_failure(error.what());
         return error.status();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "llama-hibernate: %s\n", error.what());
+        hibernate::report_failure(error.what());
         return hibernate::exit_status::failure;
     }
 }

@@ -53,7 +53,8 @@ std::string position(std::string_view text, std::size_t byte) {
 
 json parse(const std::filesystem::path& file, const std::string& text) {
     try {
-        return json::parse(text);
+        constexpr bool comments = true;
+        return json::parse(text, nullptr, true, comments);
     } catch (const json::parse_error& error) {
         // It counts the byte that it stumbled over from 1.
         const std::size_t before = error.byte > 0 ? error.byte - 1 : 0;
@@ -78,7 +79,10 @@ value_text(const std::filesystem::path& file, const std::string& key, const json
 const option& option_of_key(const std::filesystem::path& file, const std::string& key) {
     const option* found = find_option(key);
     if (found && !found->set) {
-        refuse_file(file, fmt::format("cannot set \"{}\", which names the file itself", key));
+        refuse_file(
+            file, fmt::format(
+                      "cannot set \"{}\", which is for the command line{}", key,
+                      is_flag(*found) ? "" : " and the environment"));
     }
     if (!found) {
         const std::optional<std::string_view> nearest = nearest_option(key);

@@ -1,5 +1,6 @@
 #pragma once
 // The configuration file: one flat JSON object, its keys the option names without their prefix.
+// Comments are allowed in it, as in JavaScript.
 
 #include <filesystem>
 #include <string>

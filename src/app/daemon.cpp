@@ -78,7 +78,7 @@ daemon::daemon(
     std::unique_ptr<disk> disk)
     : options_(std::move(options)), args_(std::move(args)), environment_(std::move(environment)),
       program_(std::move(program)), signals_(context_, SIGTERM, SIGINT),
-      keeping_(context_, options_, args_, std::move(disk)),
+      notifier_(context_, environment_), keeping_(context_, options_, args_, std::move(disk)),
       hooks_(
           args_.api_prefix,
           !args_.slot_save_path.empty(),
@@ -191,10 +191,11 @@ awaitable<void> daemon::watch_signals() {
         } else if (now - first_stop_ < same_signal) {
             continue;
         }
-        log::info(
-            "{}: signal {} ({})",
-            lifecycle_.stop_was_requested() ? "stopping at once, saving no more" : "stopping",
-            signal, strsignal(signal));
+        const auto* what =
+            lifecycle_.stop_was_requested() ? "stopping at once, saving no more" : "stopping";
+        log::write(
+            log::level::info, fmt::format("{}: signal {} ({})", what, signal, strsignal(signal)),
+            {{"signal", signal}});
         dispatch({event::kind::stop_requested, 0, 0ms});
     }
 }
@@ -208,6 +209,7 @@ void daemon::dispatch(const event& happened) {
     for (const auto what : actions) {
         perform(what);
     }
+    notifier_.enter(lifecycle_, stop_deadline_);
 }
 
 void daemon::perform(keeper::action what) {
@@ -283,7 +285,9 @@ awaitable<void> daemon::live_child() {
     if (phase_of_death == keeper::phase::replacing) {
         log::info("llama-server is gone; it is started again, and nothing is restored into it");
     } else if (!lifecycle_.stop_was_requested()) {
-        log::error("llama-server {}", report.describe());
+        log::write(
+            log::level::error, fmt::format("llama-server {}", report.describe()),
+            {{"status", report.shell_status()}});
     }
     if (phase_of_death == keeper::phase::restoring && report.is_crash()) {
         abandon_ = true;
@@ -332,6 +336,7 @@ awaitable<void> daemon::watch_health(int life) {
 }
 
 awaitable<void> daemon::start_child_later() {
+    started_ = clock::now();
     log::warning(
         "llama-server is started again in {}", format_duration(lifecycle_.restart_delay()));
     co_await pause(lifecycle_.restart_delay());
@@ -364,7 +369,9 @@ awaitable<void> daemon::wait_for_death(int life) {
 
 awaitable<void> daemon::restore(int life, keeping::extent what) {
     const auto progress = [this](std::size_t step, std::size_t all) {
-        gate_.hold(fmt::format("restoring {} of {}", step, all));
+        const auto told = fmt::format("{} of {}", step, all);
+        gate_.hold("restoring " + told);
+        notifier_.detail(told);
     };
     const auto abandoned = [this, life] { return abandon_ || life != life_; };
     const auto outcome = co_await keeping_.restore(client_, what, progress, abandoned);
@@ -378,12 +385,11 @@ awaitable<void> daemon::restore(int life, keeping::extent what) {
         dispatch({event::kind::child_harmed, 0, 0ms});
         co_return;
     }
+    notifier_.detail_of_next_phase(describe(outcome.summary));
     dispatch({event::kind::restore_ended, 0, 0ms});
     if (lifecycle_.phase() == keeper::phase::ready) {
-        log::info(
-            "ready in {}: {}",
-            format_duration(std::chrono::duration_cast<milliseconds>(clock::now() - started_)),
-            outcome.summary);
+        report_start(
+            outcome.summary, std::chrono::duration_cast<milliseconds>(clock::now() - started_));
         answered_before_ = hooks_.answered_posts();
         keeping_.begin_serving(client_);
     }
@@ -422,7 +428,10 @@ awaitable<void> daemon::save() {
     const auto deadline = save_deadline();
     co_await end_open_streams(deadline);
     const auto abandoned = [this] { return abandon_; };
-    co_await keeping_.save(client_, deadline, abandoned);
+    const auto progress = [this](std::size_t step, std::size_t all) {
+        notifier_.detail(fmt::format("{} of {}", step, all));
+    };
+    co_await keeping_.save(client_, deadline, progress, abandoned);
     dispatch({event::kind::save_ended, 0, 0ms});
 }
 

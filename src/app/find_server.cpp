@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "llama_hibernate/base/error.hpp"
+#include "llama_hibernate/base/platform.hpp"
 #include "llama_hibernate/process/child.hpp"
 
 namespace hibernate::app {
@@ -14,13 +15,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Empty where there is none, or where the system does not tell what our own path is.
 std::string beside_our_binary() {
+#if defined(HIBERNATE_LINUX)
     std::error_code ec;
     const auto ours = fs::read_symlink("/proc/self/exe", ec);
     const auto candidate = ours.parent_path() / "llama-server";
     const bool usable =
         !ec && fs::is_regular_file(candidate, ec) && access(candidate.c_str(), X_OK) == 0;
     return usable ? candidate.string() : std::string();
+#else
+    return {};
+#endif
 }
 
 } // namespace

@@ -22,10 +22,6 @@ namespace {
 
 constexpr auto short_patience = 200ms;
 
-std::string conversations(std::size_t count) {
-    return format_count(count, "conversation", "conversations");
-}
-
 } // namespace
 
 keeping::keeping(
@@ -76,10 +72,11 @@ awaitable<keeping::restore_outcome> keeping::restore(
     extent what,
     std::function<void(std::size_t, std::size_t)> progress,
     std::function<bool()> abandoned) {
-    restore_outcome nothing;
-    nothing.summary = "nothing to restore";
+    restore_outcome outcome;
+    auto& summary = outcome.summary;
     if (!directory_) {
-        co_return nothing;
+        summary.kept = false;
+        co_return outcome;
     }
     stop_reading_ = true; // the disk thread is wanted
     const auto deadline = clock::now() + options_.restore_budget;
@@ -87,12 +84,13 @@ awaitable<keeping::restore_outcome> keeping::restore(
                           versions_, options_.any_build};
     auto facts = co_await learner.learn(abandoned);
     if (!facts || abandoned()) {
-        co_return nothing;
+        summary.kept = false;
+        co_return outcome;
     }
     facts_ = std::move(facts);
     if (options_.restore == restore_extent::none || what == extent::learn_only) {
-        nothing.summary = "nothing is restored";
-        co_return nothing;
+        summary.wanted = false;
+        co_return outcome;
     }
     const auto look = [this] { return directory_->snapshots(); };
     auto snapshots = co_await disk_thread_.run(look);
@@ -104,14 +102,18 @@ awaitable<keeping::restore_outcome> keeping::restore(
         begin_look_for_reuse();
     }
     if (abandoned()) {
-        co_return nothing;
+        co_return outcome;
     }
     const bool shared_pool = args_.stream_count(facts_->total_slots) == 1;
     auto plan = keeper::plan_restore(
         std::move(snapshots), facts_->signature,
         {facts_->total_slots, facts_->context_size, shared_pool});
-    if (const auto skipped = keeper::describe_skipped(plan); !skipped.empty()) {
-        log::warning("{}", skipped);
+    summary.skipped = plan.skipped.size();
+    summary.skipped_brief = keeper::describe_skipped_briefly(plan);
+    if (summary.skipped != 0) {
+        log::write(
+            log::level::warning, keeper::describe_skipped(plan),
+            {{"skipped", summary.skipped}, {"bytes", keeper::skipped_bytes(plan)}});
     }
     slot_restorer::preload first;
     const bool alone = facts_->total_slots == 1 && args_.ram_cache != 0;
@@ -132,20 +134,16 @@ awaitable<keeping::restore_outcome> keeping::restore(
     restored_ids_ = std::move(report.restored_ids);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
     reuse_.begin_with(restored_ids_, report.in_slots);
-    nothing.child = report.child;
+    outcome.child = report.child;
+    summary.conversations = restored_ids_.size();
+    summary.tokens = report.tokens;
+    summary.time = report.time;
+    summary.left_out = report.left_out;
     if (report.left_out != 0 && !abandoned()) {
         log::warning(
             "not restored: {} of {}", report.left_out,
             format_count(planned, "snapshot", "snapshots"));
     }
-    if (restored_ids_.empty()) {
-        co_return nothing;
-    }
-    restore_outcome outcome;
-    outcome.child = report.child;
-    outcome.summary = fmt::format(
-        "{}, {} tokens restored ({})", conversations(restored_ids_.size()), report.tokens,
-        format_duration(report.time));
     co_return outcome;
 }
 
@@ -242,7 +240,7 @@ awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> clie
     const auto note = [this, ids = std::exchange(restored_ids_, {})] { note_restored(ids); };
     background_.start(note, [] {});
     if (outcome.child == child_state::well) {
-        log::info("after a sleep: {}", outcome.summary);
+        log::info("after a sleep: {}", describe(outcome.summary));
     } else {
         log::error("after a sleep llama-server took a snapshot badly; see above");
     }
@@ -363,7 +361,10 @@ void keeping::tidy() {
 }
 
 awaitable<void> keeping::save(
-    std::shared_ptr<llama::client> client, time_point deadline, std::function<bool()> abandoned) {
+    std::shared_ptr<llama::client> client,
+    time_point deadline,
+    std::function<void(std::size_t, std::size_t)> progress,
+    std::function<bool()> abandoned) {
     if (!directory_ || !facts_) {
         co_return;
     }
@@ -376,7 +377,8 @@ awaitable<void> keeping::save(
             live_ ? live_->receipts().turns_of(slot) : keeper::slot_turns{{}, false});
     };
     auto saver = make_saver(*client, history);
-    auto report = co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, abandoned);
+    auto report =
+        co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, progress, abandoned);
     note(report);
     saved_ids_ = report.saved_ids;
     report_stop(report, options_.stop_budget, abandoned());

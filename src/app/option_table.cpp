@@ -252,13 +252,32 @@ constexpr std::array table = {
                             {"off", log::level::off}});
             }},
     option{
+        .name = "log-format",
+        .value = "text|json",
+        .default_value = "text",
+        .meaning =
+            "How our own lines are written. In systemd's journal each has its priority, and text "
+            "no time.",
+        .set =
+            [](options& into, const given_value& given) {
+                into.log_format = choice_of<log::format>(
+                    given, {{"text", log::format::text}, {"json", log::format::json}});
+            }},
+    option{
         .name = "config",
         .value = "FILE",
         .default_value = "$XDG_CONFIG_HOME/llama-hibernate/config.json, else "
                          "/etc/llama-hibernate/config.json",
-        .meaning = "The configuration file: a JSON object of these names and their values.",
+        .meaning = "The configuration file: a JSON object of these names and their values; it may "
+                   "have comments\n      (// and /* */).",
         .set = nullptr,
         .is_path = true},
+    option{
+        .name = "print-config",
+        .value = "",
+        .default_value = "",
+        .meaning = "Prints the value of each option and where it comes from, and exits.",
+        .set = nullptr},
 };
 
 /// Levenshtein's distance: how many letters to insert, remove or replace.
@@ -342,6 +361,11 @@ std::string environment_name(const option& option) {
 std::string help_text() {
     std::string text(usage);
     for (const option& option : table) {
+        if (is_flag(option)) {
+            text +=
+                fmt::format("\n  {}{}\n      {}\n", argument_prefix, option.name, option.meaning);
+            continue;
+        }
         text += fmt::format(
             "\n  {}{} {}\n      {}\n      default: {}\n      environment: {}", argument_prefix,
             option.name, option.value, option.meaning, option.default_value,

@@ -26,13 +26,18 @@ struct given_value {
 
 struct option {
     std::string_view name;          ///< without the prefix: the key in the configuration file
-    std::string_view value;         ///< what follows it, for the help: "TIME"
+    std::string_view value;         ///< what follows it, for the help: "TIME"; empty: nothing does
     std::string_view default_value; ///< for the help
     std::string_view meaning;       ///< for the help, a line of its own for each '\n'
-    /// Reads the text into its place, or refuses it. Null: read elsewhere ("config").
+    /// Reads the text into its place, or refuses it. Null: read elsewhere, and not from the file.
     void (*set)(options& into, const given_value& given);
     bool is_path = false; ///< "~/" at its beginning is the user's home
 };
+
+/// Whether it stands alone, on the command line only.
+inline bool is_flag(const option& option) {
+    return option.value.empty();
+}
 
 struct option_value {
     const app::option* option; ///< never null

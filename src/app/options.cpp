@@ -19,6 +19,7 @@ using llama::environment_map;
 struct command_line {
     std::vector<option_value> ours;
     std::vector<std::string> rest; ///< in order
+    bool print_configuration = false;
 };
 
 [[noreturn]] void refuse_usage(const std::string& sentence) {
@@ -49,6 +50,13 @@ command_line take_apart(const std::vector<std::string>& arguments) {
         const std::string as_given = argument.substr(0, equals);
         const option& option =
             option_of_argument(std::string_view(as_given).substr(argument_prefix.size()));
+        if (is_flag(option)) {
+            if (equals < argument.size()) {
+                refuse_usage(fmt::format("{} takes no value.", as_given));
+            }
+            line.print_configuration = true;
+            continue;
+        }
         if (equals < argument.size()) {
             line.ours.push_back({&option, {as_given, argument.substr(equals + 1)}});
             continue;
@@ -87,19 +95,45 @@ given_value expand_home(given_value given, const environment_map& environment) {
     return given;
 }
 
+setting& setting_of(options& of, std::string_view name) {
+    return *std::ranges::find(of.settings, name, &setting::name);
+}
+
 void set(
     options& into,
-    const option& option,
-    const given_value& given,
+    const option_value& value,
+    const std::string& source,
     const environment_map& environment) {
+    const option& option = *value.option;
+    const given_value given = option.is_path ? expand_home(value.given, environment) : value.given;
     if (option.set) {
-        option.set(into, option.is_path ? expand_home(given, environment) : given);
+        option.set(into, given);
     }
+    setting& known = setting_of(into, option.name);
+    known.value = given.text;
+    known.source = source;
+}
+
+/// configuration_file is the one that is read; empty: none is.
+std::vector<setting> default_settings(const std::filesystem::path& configuration_file) {
+    std::vector<setting> settings;
+    for (const option& option : option_table()) {
+        if (!is_flag(option)) {
+            settings.push_back({option.name, std::string(option.default_value), "default"});
+        }
+        if (option.name == "config") {
+            settings.back().value = configuration_file.string();
+        }
+    }
+    return settings;
 }
 
 std::vector<option_value> environment_values(const environment_map& environment) {
     std::vector<option_value> values;
     for (const option& option : option_table()) {
+        if (is_flag(option)) {
+            continue;
+        }
         const std::string name = environment_name(option);
         std::string text = variable(environment, name);
         if (!text.empty()) {
@@ -117,8 +151,9 @@ std::vector<std::string> unknown_variables(const environment_map& environment) {
         if (!name.starts_with(environment_prefix)) {
             continue;
         }
-        const bool known = std::ranges::any_of(
-            option_table(), [&](const option& option) { return environment_name(option) == name; });
+        const bool known = std::ranges::any_of(option_table(), [&](const option& option) {
+            return !is_flag(option) && environment_name(option) == name;
+        });
         if (known) {
             continue;
         }
@@ -128,7 +163,10 @@ std::vector<std::string> unknown_variables(const environment_map& environment) {
                      : letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a')
                                                       : letter;
         }
-        const std::optional<std::string_view> nearest = nearest_option(meant);
+        std::optional<std::string_view> nearest = nearest_option(meant);
+        if (nearest && is_flag(*find_option(*nearest))) {
+            nearest.reset();
+        }
         remarks.push_back(
             fmt::format("The variable {} is no option and does nothing", name) +
             (nearest ? fmt::format("; did you mean {}?", environment_name(*find_option(*nearest)))
@@ -235,6 +273,9 @@ void place_rest(
                 rest[0]));
         }
         result.server = expand_home({"SERVER", rest[0]}, environment).text;
+        setting& known = setting_of(result, "server");
+        known.value = result.server;
+        known.source = "command line";
         rest.erase(rest.begin());
     }
     result.server_arguments = std::move(rest);
@@ -270,20 +311,25 @@ options read_options(
     const std::vector<option_value> from_environment = environment_values(environment);
     const std::filesystem::path file =
         configuration_file(from_environment, line.ours, environment, system_file);
+    result.settings = default_settings(file);
     if (!file.empty()) {
         for (const option_value& value : read_configuration_file(file)) {
-            set(result, *value.option, value.given, environment);
+            set(result, value, "file " + file.string(), environment);
         }
     }
     for (const option_value& value : from_environment) {
-        set(result, *value.option, value.given, environment);
+        set(result, value, "environment " + environment_name(*value.option), environment);
     }
     for (const option_value& value : line.ours) {
-        set(result, *value.option, value.given, environment);
+        set(result, value, "command line", environment);
     }
     place_rest(result, std::move(line.rest), environment);
     if (result.root.empty()) {
         result.root = default_root(environment);
+        setting_of(result, "dir").value = result.root.string();
+    }
+    if (line.print_configuration) {
+        result.mode = mode::print_configuration;
     }
     result.remarks = unknown_variables(environment);
     return result;

@@ -128,10 +128,18 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
     if (result) {
         report_.restored_ids.push_back(manifest.id);
         report_.tokens += result->tokens;
-        log::info(
-            "restored slot {}: {} tokens, {} in {} (snapshot {})", step.slot, result->tokens,
-            format_bytes(manifest.bytes),
-            format_duration(std::chrono::duration_cast<milliseconds>(result->time)), manifest.id);
+        const auto took = std::chrono::duration_cast<milliseconds>(result->time);
+        log::write(
+            log::level::info,
+            fmt::format(
+                "restored slot {}: {} tokens, {} in {} (snapshot {})", step.slot,
+                format_number(result->tokens), format_bytes(manifest.bytes), format_duration(took),
+                manifest.id),
+            {{"slot", step.slot},
+             {"tokens", result->tokens},
+             {"bytes", manifest.bytes},
+             {"restore_ms", took},
+             {"snapshot", manifest.id}});
         co_return step_outcome::restored;
     }
 

@@ -90,14 +90,19 @@ awaitable<bool> slot_saver::prepare(time_point deadline) {
 }
 
 awaitable<save_report> slot_saver::run(
-    const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned) {
+    const keeper::slot_table& known,
+    time_point deadline,
+    std::function<void(std::size_t, std::size_t)> progress,
+    std::function<bool()> abandoned) {
     const auto start = clock::now();
     const bool ready = co_await prepare(deadline);
     if (!ready) {
         co_return std::move(report_);
     }
     const auto slots = co_await choose_slots(known, deadline);
+    std::size_t number = 0;
     for (const auto& slot : slots) {
+        progress(++number, slots.size());
         if (abandoned() || clock::now() >= deadline) {
             ++report_.not_saved;
         } else {
@@ -316,10 +321,20 @@ void slot_saver::note(const store::publication& outcome) {
     report_.conversations += whole ? 1 : 0;
     report_.tokens += whole ? manifest.tokens : 0;
     report_.bytes += manifest.bytes;
-    log::info(
-        "saved {}slot {} ({}): {} tokens, {} in {} (snapshot {})", whole ? "" : "the prompt of ",
-        manifest.slot, manifest.reason, manifest.tokens, format_bytes(manifest.bytes),
-        format_duration(std::chrono::duration_cast<milliseconds>(manifest.save_time)), manifest.id);
+    const auto took = std::chrono::duration_cast<milliseconds>(manifest.save_time);
+    log::write(
+        log::level::info,
+        fmt::format(
+            "saved {}slot {} ({}): {} tokens, {} in {} (snapshot {})",
+            whole ? "" : "the prompt of ", manifest.slot, manifest.reason,
+            format_number(manifest.tokens), format_bytes(manifest.bytes), format_duration(took),
+            manifest.id),
+        {{"slot", manifest.slot},
+         {"reason", manifest.reason},
+         {"tokens", manifest.tokens},
+         {"bytes", manifest.bytes},
+         {"save_ms", took},
+         {"snapshot", manifest.id}});
     for (const auto& id : outcome.reused_ids) {
         log::debug("snapshot {} had been restored, and was reused", id);
     }
@@ -359,7 +374,9 @@ void slot_saver::give_up(const store::staged_save& staged, const std::string& wh
         log::warning("the prompt of slot {} was not saved apart: {}", staged.slot, why);
         return;
     }
-    log::error("slot {} was not saved: {}", staged.slot, why);
+    log::write(
+        log::level::error, fmt::format("slot {} was not saved: {}", staged.slot, why),
+        {{"slot", staged.slot}});
     ++report_.not_saved;
 }
 

@@ -1,5 +1,7 @@
 #include "llama_hibernate/app/stop_report.hpp"
 
+#include <fmt/format.h>
+
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 
@@ -18,10 +20,17 @@ void report_stop(const save_report& report, std::chrono::milliseconds stop_budge
         log::info("nothing new to save");
         return;
     }
-    log::info(
-        "saved {}, {} tokens, {} in {}",
-        format_count(report.conversations, "conversation", "conversations"), report.tokens,
-        format_bytes(report.bytes), format_duration(report.time));
+    log::write(
+        log::level::info,
+        fmt::format(
+            "saved {}, {} tokens, {} in {}",
+            format_count(report.conversations, "conversation", "conversations"),
+            format_number(report.tokens), format_bytes(report.bytes), format_duration(report.time)),
+        {{"conversations", report.conversations},
+         {"tokens", report.tokens},
+         {"bytes", report.bytes},
+         {"save_ms", report.time},
+         {"not_saved", report.not_saved}});
     if (report.not_saved != 0) {
         log::error(
             "not saved: {}: {}", format_count(report.not_saved, "slot", "slots"),

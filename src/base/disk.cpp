@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "llama_hibernate/base/hash.hpp"
+#include "llama_hibernate/base/platform.hpp"
 
 namespace hibernate {
 
@@ -30,6 +31,14 @@ error_code last_error() {
 }
 error_code make_error(boost::system::errc::errc_t what) {
     return boost::system::errc::make_error_code(what);
+}
+
+timespec change_time(const struct stat& about) {
+#if defined(__APPLE__)
+    return about.st_mtimespec;
+#else
+    return about.st_mtim;
+#endif
 }
 
 /// An open file; closed when it goes out of scope.
@@ -196,9 +205,10 @@ public:
         if (stat(file.c_str(), &about) != 0) {
             return last_error();
         }
+        const auto changed = change_time(about);
         return fmt::format(
-            "{}:{} {} bytes {}.{:09}", about.st_dev, about.st_ino, about.st_size,
-            about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+            "{}:{} {} bytes {}.{:09}", about.st_dev, about.st_ino, about.st_size, changed.tv_sec,
+            changed.tv_nsec);
     }
 
     io_result<std::uint64_t> free_space(const fs::path& directory) override {
@@ -344,7 +354,9 @@ std::unique_ptr<disk> make_real_disk() {
 const std::string& boot_id() {
     static const std::string id = [] {
         std::string text;
+#if defined(HIBERNATE_LINUX)
         std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+#endif
         return text;
     }();
     return id;

@@ -1,6 +1,8 @@
 #include "llama_hibernate/base/io_priority.hpp"
 
-#if defined(__linux__) && !defined(HIBERNATE_PORTABLE)
+#include "llama_hibernate/base/platform.hpp"
+
+#if defined(HIBERNATE_LINUX)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -9,7 +11,7 @@ namespace hibernate {
 
 namespace {
 
-#if defined(__linux__) && !defined(HIBERNATE_PORTABLE) && defined(SYS_ioprio_set)
+#if defined(HIBERNATE_LINUX) && defined(SYS_ioprio_set)
 
 // The kernel's ABI; the C library has no header for it.
 constexpr int of_a_thread = 1;      // IOPRIO_WHO_PROCESS; the id 0 is the calling thread

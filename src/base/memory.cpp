@@ -7,12 +7,18 @@
 #include <limits>
 #include <string>
 
+#include "llama_hibernate/base/platform.hpp"
+
 namespace hibernate {
 
 std::optional<std::uint64_t> available_memory() {
+#if defined(HIBERNATE_LINUX)
     std::ifstream file("/proc/meminfo");
     const std::string text(std::istreambuf_iterator<char>(file), {});
     return parse_available_memory(text);
+#else
+    return std::nullopt;
+#endif
 }
 
 std::optional<std::uint64_t> parse_available_memory(std::string_view meminfo) {

@@ -101,6 +101,15 @@ std::string format_bytes(std::uint64_t bytes) {
     return fmt::format("{:.{}f} {}", value, decimals, names[step]);
 }
 
+std::string format_number(std::uint64_t number) {
+    auto digits = std::to_string(number);
+    constexpr std::size_t group = 3;
+    for (auto at = digits.size(); at > group; at -= group) {
+        digits.insert(at - group, 1, ',');
+    }
+    return digits;
+}
+
 std::string format_count(std::uint64_t count, std::string_view one, std::string_view many) {
     return fmt::format("{} {}", count, count == 1 ? one : many);
 }

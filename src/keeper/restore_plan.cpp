@@ -13,7 +13,10 @@ namespace hibernate::keeper {
 
 namespace {
 
-constexpr std::size_t told_reasons = 8; ///< in one line
+using reason = restore_plan::skipped_snapshot::reason;
+
+constexpr std::size_t told_reasons = 8;         ///< in one line
+constexpr std::size_t briefly_told_reasons = 3; ///< in one that says more than that
 
 void sort_by_age(std::vector<store::snapshot>& snapshots) {
     std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
@@ -48,6 +51,43 @@ void leave_one_of_each_pair(std::vector<store::snapshot>& snapshots) {
     std::erase_if(snapshots, [&](const auto& one) { return dropped.contains(one.manifest.id); });
 }
 
+std::vector<reason> reasons_of(const std::vector<store::difference>& differences) {
+    std::vector<reason> reasons;
+    for (const auto& one : differences) {
+        reasons.push_back({one.text, one.part + " differs"});
+    }
+    return reasons;
+}
+
+/// Each text once, the most frequent first, with how many have it unless all do.
+std::string list_reasons(
+    const restore_plan& plan, std::string reason::*text, std::size_t most, std::string_view more) {
+    std::map<std::string, std::size_t> counts;
+    for (const auto& skipped : plan.skipped) {
+        std::set<std::string> texts; ///< two parts may have one text
+        for (const auto& one : skipped.reasons) {
+            texts.insert(one.*text);
+        }
+        for (const auto& one : texts) {
+            ++counts[one];
+        }
+    }
+    std::vector<std::pair<std::string, std::size_t>> reasons(counts.begin(), counts.end());
+    std::sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
+        return std::pair(b.second, a.first) < std::pair(a.second, b.first);
+    });
+    std::string line;
+    for (std::size_t i = 0; i < reasons.size() && i < most; ++i) {
+        const auto& [one, count] = reasons[i];
+        line += i == 0 ? "" : "; ";
+        line += count == plan.skipped.size() ? one : fmt::format("{} ({})", one, count);
+    }
+    if (reasons.size() > most) {
+        line += fmt::format("; and {} {}", reasons.size() - most, more);
+    }
+    return line;
+}
+
 /// Gives each snapshot the slot it was saved from, while that is free, and the others what remains.
 void assign_slots(std::vector<restore_step>& steps, int slot_count) {
     std::vector<bool> taken(static_cast<std::size_t>(slot_count), false);
@@ -78,7 +118,7 @@ restore_plan plan_restore(
     restore_plan plan;
     plan.shared_pool = slots.shared_pool;
     std::uint64_t planned_tokens = 0;
-    const auto skip = [&](const store::snapshot& which, std::vector<std::string> reasons) {
+    const auto skip = [&](const store::snapshot& which, std::vector<reason> reasons) {
         plan.skipped.push_back({which.manifest.id, which.manifest.bytes, std::move(reasons)});
     };
 
@@ -88,13 +128,14 @@ restore_plan plan_restore(
         const auto& manifest = snapshot.manifest;
         const auto differences = store::list_differences(store::signature_of(manifest), now);
         if (!differences.empty()) {
-            skip(snapshot, differences);
+            skip(snapshot, reasons_of(differences));
         } else if (store::is_retired(manifest)) {
-            skip(snapshot, {"twice in a row restored in vain"});
+            skip(snapshot, {{"twice in a row restored in vain", "restored in vain"}});
         } else if (slots.context_size != 0 && manifest.tokens > slots.context_size) {
             skip(
                 snapshot,
-                {fmt::format("longer than a slot's context of {} tokens", slots.context_size)});
+                {{fmt::format("longer than a slot's context of {} tokens", slots.context_size),
+                  "longer than a slot's context"}});
         } else if (plan.steps.size() >= static_cast<std::size_t>(std::max(slots.count, 0))) {
             plan.spares.push_back(std::move(snapshot));
         } else if (
@@ -102,9 +143,10 @@ restore_plan plan_restore(
             planned_tokens + manifest.tokens > slots.context_size) {
             // llama-server would refuse it as if it were damaged.
             skip(
-                snapshot, {fmt::format(
-                              "no room beside the others in the {} tokens that the slots share",
-                              slots.context_size)});
+                snapshot, {{fmt::format(
+                                "no room beside the others in the {} tokens that the slots share",
+                                slots.context_size),
+                            "no room in the slots"}});
             plan.spares.push_back(std::move(snapshot));
         } else {
             planned_tokens += manifest.tokens;
@@ -184,38 +226,27 @@ std::string describe_skipped(const restore_plan& plan) {
     if (plan.skipped.empty()) {
         return {};
     }
+    return fmt::format(
+        "skipped {} ({}): {}", format_count(plan.skipped.size(), "snapshot", "snapshots"),
+        format_bytes(skipped_bytes(plan)),
+        list_reasons(plan, &reason::full, told_reasons, "more reasons"));
+}
+
+std::string describe_skipped_briefly(const restore_plan& plan) {
+    if (plan.skipped.empty()) {
+        return {};
+    }
+    return fmt::format(
+        "{} skipped: {}", plan.skipped.size(),
+        list_reasons(plan, &reason::brief, briefly_told_reasons, "more"));
+}
+
+std::uint64_t skipped_bytes(const restore_plan& plan) {
     std::uint64_t bytes = 0;
-    std::vector<std::pair<std::string, std::size_t>> reasons; ///< with how many have it
     for (const auto& skipped : plan.skipped) {
         bytes += skipped.bytes;
-        for (const auto& reason : skipped.reasons) {
-            const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& one) {
-                return one.first == reason;
-            });
-            if (known != reasons.end()) {
-                ++known->second;
-            } else {
-                reasons.emplace_back(reason, 1);
-            }
-        }
     }
-    std::sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
-        return std::pair(b.second, a.first) < std::pair(a.second, b.first);
-    });
-    auto line = fmt::format(
-        "skipped {} ({}): ", format_count(plan.skipped.size(), "snapshot", "snapshots"),
-        format_bytes(bytes));
-    for (std::size_t i = 0; i < reasons.size() && i < told_reasons; ++i) {
-        const auto& [reason, count] = reasons[i];
-        line += fmt::format("{}{}", i == 0 ? "" : "; ", reason);
-        if (count != plan.skipped.size()) {
-            line += fmt::format(" ({})", count);
-        }
-    }
-    if (reasons.size() > told_reasons) {
-        line += fmt::format("; and {} more reasons", reasons.size() - told_reasons);
-    }
-    return line;
+    return bytes;
 }
 
 } // namespace hibernate::keeper

@@ -1,6 +1,7 @@
 #include "llama_hibernate/llama/server_args.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -379,9 +380,12 @@ std::vector<std::string> child_arguments(
 }
 
 std::vector<std::string> child_environment(const environment_map& environment) {
-    const auto is_ours = [](std::string_view name) {
-        return name.starts_with("LLAMA_HIBERNATE_") || name == "LLAMA_SERVER_ROUTER_PORT" ||
-               name == "LLAMA_SERVER_CHILD_MODE" ||
+    constexpr std::array<std::string_view, 5> between_us_and_others = {
+        "LLAMA_SERVER_ROUTER_PORT", "LLAMA_SERVER_CHILD_MODE", "NOTIFY_SOCKET", "WATCHDOG_PID",
+        "WATCHDOG_USEC"};
+    const auto is_ours = [&](std::string_view name) {
+        return name.starts_with("LLAMA_HIBERNATE_") || name.starts_with("LISTEN_") ||
+               std::ranges::find(between_us_and_others, name) != between_us_and_others.end() ||
                std::ranges::any_of(known_arguments(), [name](const known_argument& argument) {
                    return argument.use == argument_use::taken_over && argument.environment == name;
                });

@@ -6,8 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#if defined(__linux__) && !defined(HIBERNATE_PORTABLE)
-#define HIBERNATE_LINUX 1
+#include "llama_hibernate/base/platform.hpp"
+
+#if defined(HIBERNATE_LINUX)
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

@@ -1,3 +1,7 @@
+#include "llama_hibernate/base/platform.hpp"
+
+#if defined(HIBERNATE_LINUX)
+
 #include "proc_files.hpp"
 
 #include <algorithm>
@@ -173,3 +177,5 @@ std::optional<uid_t> user_of(pid_t process) {
 }
 
 } // namespace hibernate::process::proc
+
+#endif

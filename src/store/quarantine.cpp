@@ -41,7 +41,9 @@ void model_directory::quarantine(const std::string& id, const std::string& reaso
         leave_out(id, reason);
         return;
     }
-    log::warning("snapshot {} is put into quarantine: {}", id, reason);
+    log::write(
+        log::level::warning, fmt::format("snapshot {} is put into quarantine: {}", id, reason),
+        {{"snapshot", id}});
     const auto note = [&reason](manifest& changed) {
         changed.quarantine = reason.empty() ? "nobody said why" : reason.substr(0, longest_reason);
     };

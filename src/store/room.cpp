@@ -150,7 +150,9 @@ bool room_keeper::remove_victims(
             question.closed_directories.insert(item.directory);
             return false;
         }
-        log::info("removed {} to make room: {}", what, reason);
+        log::write(
+            log::level::info, fmt::format("removed {} to make room: {}", what, reason),
+            {{"snapshot", item.id}, {"bytes", item.bytes}});
     }
     return true;
 }

@@ -80,13 +80,15 @@ std::string signature::hash() const {
     return digest.hex();
 }
 
-std::vector<std::string> list_differences(const signature& saved, const signature& now) {
-    std::vector<std::string> differences;
+std::vector<difference> list_differences(const signature& saved, const signature& now) {
+    std::vector<difference> differences;
     for (const auto& name : names_of_both(saved, now)) {
         if (differs(name, saved, now)) {
-            differences.push_back(fmt::format(
-                "{} {}, now {}", shortened(name), describe_part(saved, name),
-                describe_part(now, name)));
+            const auto part = shortened(name);
+            differences.push_back(
+                {part,
+                 fmt::format(
+                     "{} {}, now {}", part, describe_part(saved, name), describe_part(now, name))});
         }
     }
     return differences;
@@ -100,7 +102,11 @@ bool compatible(const signature& saved, const signature& now) {
 }
 
 std::string explain_difference(const signature& saved, const signature& now) {
-    return fmt::format("{}", fmt::join(list_differences(saved, now), "; "));
+    std::vector<std::string> texts;
+    for (auto& one : list_differences(saved, now)) {
+        texts.push_back(std::move(one.text));
+    }
+    return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 } // namespace hibernate::store

@@ -15,6 +15,7 @@
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/request_hooks.hpp"
 #include "llama_hibernate/app/server_process.hpp"
+#include "llama_hibernate/app/service_notifier.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/lifecycle.hpp"
 #include "llama_hibernate/llama/client.hpp"
@@ -78,6 +79,7 @@ private:
     process::stop_signals stop_signals_; ///< before everything that starts a thread
     boost::asio::io_context context_{1}; // one thread runs it
     boost::asio::signal_set signals_;
+    service_notifier notifier_;
     keeping keeping_;
 
     request_hooks hooks_;
@@ -92,7 +94,7 @@ private:
     std::size_t answered_before_ = 0; ///< requests, when this life began to serve
     bool abandon_ = false;            ///< no further restore or save is started
 
-    clock::time_point started_;
+    clock::time_point started_;       ///< or when the child died that is started again
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone
     std::exception_ptr failure_;

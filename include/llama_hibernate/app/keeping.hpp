@@ -22,6 +22,7 @@
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/app/reuse_watch.hpp"
 #include "llama_hibernate/app/saving.hpp"
+#include "llama_hibernate/app/start_report.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/save_speed.hpp"
@@ -63,7 +64,7 @@ public:
     /// restores what is meant for it, within the restore budget.
     enum class extent { restore, learn_only };
     struct restore_outcome {
-        std::string summary; ///< a clause: "2 conversations, 3014 tokens restored (85 ms)"
+        restore_summary summary;
         child_state child = child_state::well;
     };
     awaitable<restore_outcome> restore(
@@ -98,6 +99,7 @@ public:
     awaitable<void> save(
         std::shared_ptr<llama::client> client,
         time_point deadline,
+        std::function<void(std::size_t, std::size_t)> progress,
         std::function<bool()> abandoned);
 
     /// The child has stopped as it should. Brings what was saved onto the medium, as far as it

@@ -18,14 +18,23 @@
 namespace hibernate::app {
 
 enum class mode {
-    run,     ///< serve
-    help,    ///< print our help and exit 0
-    version, ///< print our version and exit 0
-    store,   ///< look after the store (commands/store_command.hpp)
+    run,                 ///< serve
+    help,                ///< print our help and exit 0
+    version,             ///< print our version and exit 0
+    store,               ///< look after the store (commands/store_command.hpp)
+    print_configuration, ///< print what is set and exit 0
 };
 
 /// --hibernate-restore
 enum class restore_extent { all, slots, none };
+
+/// A value of an option as it was given, and where.
+struct setting {
+    std::string_view name; ///< of the option, without its prefix
+    std::string value;
+    std::string source; ///< "default", "file /etc/...", "environment LLAMA_HIBERNATE_..." or
+                        ///< "command line"
+};
 
 struct options {
     app::mode mode = app::mode::run;
@@ -51,9 +60,12 @@ struct options {
     bool half_close_keeps = false; ///< --hibernate-half-close abort|keep
     bool restart_on_exit = false;  ///< --hibernate-on-exit exit|restart
     log::level log_level = log::level::info;
+    log::format log_format = log::format::text;
 
     std::vector<std::string> server_arguments; ///< everything that is not ours, in order
     std::vector<std::string> store_arguments;  ///< of mode::store: the same, after "store"
+
+    std::vector<setting> settings; ///< one for each option, in the table's order
 
     /// Sentences for the log: what the user set and nobody reads (a misspelled variable of ours).
     std::vector<std::string> remarks;
@@ -71,6 +83,9 @@ options read_options(
     const std::vector<std::string>& arguments,
     const llama::environment_map& environment,
     const std::filesystem::path& system_file = system_configuration_file);
+
+/// The settings as a table for people.
+std::string configuration_text(const options& from);
 
 /// The text of --help: usage, every option with its default, environment and file names.
 std::string help_text();

@@ -66,9 +66,12 @@ public:
 
     /// Asks the child what its slots hold and saves those that known does not show as saved, until
     /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
-    /// worth a file.
+    /// worth a file. progress is told each one's number, from 1 on, and of how many.
     awaitable<save_report>
-    run(const keeper::slot_table& known, time_point deadline, std::function<bool()> abandoned);
+    run(const keeper::slot_table& known,
+        time_point deadline,
+        std::function<void(std::size_t, std::size_t)> progress,
+        std::function<bool()> abandoned);
 
     /// Saves one slot, while requests are served.
     enum class extent { whole_only, with_prompt };

@@ -20,6 +20,9 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// "1.5 GiB", "482 KiB", "36 B": three significant digits.
 std::string format_bytes(std::uint64_t bytes);
 
+/// "61,204": digits in groups of three.
+std::string format_number(std::uint64_t number);
+
 /// "1 snapshot", "2 snapshots".
 std::string format_count(std::uint64_t count, std::string_view one, std::string_view many);
 

@@ -33,8 +33,13 @@ struct restore_plan {
     struct skipped_snapshot {
         std::string id;
         std::uint64_t bytes = 0;
-        std::vector<std::string>
-            reasons; ///< a clause each: every part of the signature that differs
+        /// Why, a clause each: every part of the signature that differs.
+        struct reason {
+            std::string full;  ///< "cache-type-k f16, now q8_0"
+            std::string brief; ///< "cache-type-k differs"
+            friend auto operator<=>(const reason&, const reason&) = default;
+        };
+        std::vector<reason> reasons;
     };
     std::vector<skipped_snapshot> skipped;
 };
@@ -73,5 +78,10 @@ bool are_never_reused(const std::vector<store::snapshot>& snapshots);
 /// q8_0 (2)", each reason once, the most frequent first, with how many have it unless all do; empty
 /// when nothing was skipped.
 std::string describe_skipped(const restore_plan& plan);
+
+/// The same as a clause, without values: "3 skipped: build differs; cache-type-k differs (2)".
+std::string describe_skipped_briefly(const restore_plan& plan);
+
+std::uint64_t skipped_bytes(const restore_plan& plan);
 
 } // namespace hibernate::keeper

@@ -103,7 +103,8 @@ std::vector<std::string> child_arguments(
     const std::string& slot_save_path);
 
 /// The child's environment: ours without LLAMA_HIBERNATE_*, without the LLAMA_ARG_* twins of what
-/// we own, and without LLAMA_SERVER_ROUTER_PORT and LLAMA_SERVER_CHILD_MODE; as "NAME=value".
+/// we own, and without what is between us and whoever started us: a router's LLAMA_SERVER_* and a
+/// service manager's NOTIFY_SOCKET, WATCHDOG_* and LISTEN_*; as "NAME=value".
 std::vector<std::string> child_environment(const environment_map& environment);
 
 } // namespace hibernate::llama

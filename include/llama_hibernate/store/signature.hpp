@@ -23,15 +23,19 @@ struct signature {
 inline constexpr const char* build_part = "build";
 inline constexpr const char* state_version_part = "state-version";
 
-/// "cache-type-k f16, now q8_0" for each part that keeps a snapshot that was saved under one
-/// signature from being restored under the other; a part that one of them lacks is "default". Of
-/// content hashes the first digits are told.
-std::vector<std::string> list_differences(const signature& saved, const signature& now);
+struct difference {
+    std::string part; ///< "cache-type-k"
+    std::string text; ///< "cache-type-k f16, now q8_0"
+};
+
+/// Each part that keeps a snapshot that was saved under one signature from being restored under the
+/// other; a part that one of them lacks is "default". Of content hashes the first digits are told.
+std::vector<difference> list_differences(const signature& saved, const signature& now);
 
 /// Whether there are none.
 bool compatible(const signature& saved, const signature& now);
 
-/// The same as one text: "build b1, now b2; cache-type-k f16, now q8_0".
+/// Their texts as one: "build b1, now b2; cache-type-k f16, now q8_0".
 std::string explain_difference(const signature& saved, const signature& now);
 
 } // namespace hibernate::store

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/platform.hpp"
 
 namespace {
 
 constexpr int class_shift = 13;
-constexpr int idle_class = 3;
+[[maybe_unused]] constexpr int idle_class = 3;
 
 /// What the kernel says of this thread.
 int io_class() {
@@ -31,7 +32,11 @@ TEST_CASE("a thread reads at idle priority for as long as it wants to, and other
         after = io_class();
     });
     reader.join();
+#if defined(HIBERNATE_LINUX)
     CHECK(during == idle_class);
+#else
+    CHECK(during == before);
+#endif
     CHECK(after == before);
     CHECK(io_class() == before);
 }

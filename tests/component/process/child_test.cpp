@@ -19,6 +19,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/platform.hpp"
 
 using hibernate::awaitable;
 using hibernate::use_awaitable;
@@ -236,6 +237,7 @@ TEST_CASE("destroying the child object ends the process") {
     CHECK_FALSE(has_children());
 }
 
+#if defined(HIBERNATE_LINUX)
 TEST_CASE("the child dies within a second when we are killed") {
     const scratch_file pid_file;
     const pid_t middle = fork();
@@ -256,6 +258,7 @@ TEST_CASE("the child dies within a second when we are killed") {
     waitpid(middle, nullptr, 0);
     CHECK(eventually([&] { return is_dead(grandchild); }, 1s));
 }
+#endif
 
 TEST_CASE("programs are found as a shell finds them") {
     CHECK(find_program("sh", "/nonexistent:/usr/bin:/bin") == "/usr/bin/sh");

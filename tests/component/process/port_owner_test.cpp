@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/platform.hpp"
 #include "llama_hibernate/process/free_port.hpp"
 
 using namespace hibernate::process;
@@ -21,7 +22,11 @@ using asio::ip::tcp;
 namespace {
 
 bool tells() {
+#if defined(HIBERNATE_LINUX)
     return std::ifstream("/proc/self/net/tcp").good();
+#else
+    return false;
+#endif
 }
 
 /// A process that does nothing, in a session of its own, until it goes out of scope. With depth 1

@@ -1,5 +1,6 @@
 #include "llama_hibernate/app/options.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "catch.hpp"
@@ -87,6 +88,7 @@ TEST_CASE("options: defaults") {
     CHECK_FALSE(result.half_close_keeps);
     CHECK_FALSE(result.restart_on_exit);
     CHECK(result.log_level == log::level::info);
+    CHECK(result.log_format == log::format::text);
     CHECK(result.server_arguments == arguments{"-m", "a.gguf"});
     CHECK(result.remarks.empty());
 }
@@ -100,7 +102,7 @@ TEST_CASE("options: every option is set from the command line, in both spellings
         {"restore-memory", "1GiB"}, {"idle-save", "0"},       {"min-tokens", "1"},
         {"internal", "unix"},       {"compat", "format"},     {"half-close", "keep"},
         {"on-exit", "restart"},     {"log-level", "debug"},   {"max-disk", "1.5GiB"},
-        {"min-free", "0"},
+        {"min-free", "0"},          {"log-format", "json"},
     };
     arguments line{"-m", "a.gguf"};
     for (const auto& [name, value] : given) {
@@ -129,6 +131,7 @@ TEST_CASE("options: every option is set from the command line, in both spellings
     CHECK(result.half_close_keeps);
     CHECK(result.restart_on_exit);
     CHECK(result.log_level == log::level::debug);
+    CHECK(result.log_format == log::format::json);
     CHECK(result.server_arguments == arguments{"-m", "a.gguf"});
 }
 
@@ -204,6 +207,8 @@ TEST_CASE("options: bad values name the option, what was read and what is allowe
             {"--hibernate-restore", "some"},
             {"--hibernate-restore ", "\"some\"", "all, slots or none"}},
         line{{"--hibernate-log-level", "warn"}, {"\"warn\"", "debug, info, warning, error or off"}},
+        line{{"--hibernate-log-format", "xml"}, {"\"xml\"", "text or json"}},
+        line{{"--hibernate-print-config=yes"}, {"--hibernate-print-config takes no value"}},
         line{{"--hibernate-compat", "any"}, {"\"any\"", "build or format"}},
         line{{"--hibernate-internal", "udp"}, {"\"udp\"", "tcp or unix"}},
         line{{"--hibernate-half-close", "no"}, {"\"no\"", "abort or keep"}},
@@ -311,6 +316,8 @@ TEST_CASE("options: a configuration file that is wrong says where") {
         content{"{\"darin\": 1}", "did you mean \"drain\"?"},
         content{"{\"--hibernate-dir\": 1}", "\"--hibernate-dir\""},
         content{"{\"quux-quux\": 1}", "--help"}, content{"{\"config\": \"x\"}", "\"config\""},
+        content{"// {\n{\"drain\": 1s}", "line 2, column 12"}, content{"/* {\"drain\": 1}", "JSON"},
+        content{"{\"print-config\": true}", "for the command line"},
         content{"{\"drain\": null}", "\"drain\""}, content{"{\"drain\": [1]}", "neither a string"},
         content{"{\"dir\": \"\\u0000x\"}", "\"dir\""}, content{"{\"drain\": -1}", "\"-1\""});
     CAPTURE(test.text);
@@ -364,6 +371,55 @@ TEST_CASE("options: which configuration file is read") {
     }
 }
 
+TEST_CASE("options: a configuration file may have comments") {
+    const temporary_directory directory;
+    const std::string file =
+        write(directory, "c.json", "// ours\n{ /* \"drain\": 7, */ \"drain\": 3 // seconds\n}\n");
+    CHECK(read({"-v", "--hibernate-config", file}).drain == 3s);
+}
+
+TEST_CASE("options: every value is known with where it comes from") {
+    const temporary_directory directory;
+    const std::string file =
+        write(directory, "c.json", R"({"drain": 3, "max-disk": "1GiB", "dir": "~/kv"})");
+    environment_map environment = at_home;
+    environment["LLAMA_HIBERNATE_CONFIG"] = file;
+    environment["LLAMA_HIBERNATE_DRAIN"] = "2s";
+    environment["LLAMA_HIBERNATE_MIN_FREE"] = "1GiB";
+    const options result = read(
+        {"--hibernate-min-free", "0", "--hibernate-print-config", "/opt/llama-server", "-m", "a"},
+        environment);
+    CHECK(result.mode == mode::print_configuration);
+    const auto is = [&](std::string_view name, const std::string& value,
+                        const std::string& source) {
+        CAPTURE(name);
+        const auto one = std::ranges::find(result.settings, name, &app::setting::name);
+        REQUIRE(one != result.settings.end());
+        CHECK(one->value == value);
+        CHECK(one->source == source);
+    };
+    is("stop-budget", "8s", "default");
+    is("max-disk", "1GiB", "file " + file);
+    is("dir", "/home/ada/kv", "file " + file);
+    is("drain", "2s", "environment LLAMA_HIBERNATE_DRAIN");
+    is("config", file, "environment LLAMA_HIBERNATE_CONFIG");
+    is("min-free", "0", "command line");
+    is("server", "/opt/llama-server", "command line");
+    CHECK(contains(app::configuration_text(result), "\nmin-free         0 "));
+    CHECK(std::ranges::count(result.settings, "print-config", &app::setting::name) == 0);
+
+    SECTION("and nothing is run, but what is wrong is said") {
+        CHECK(contains(refusal({"--hibernate-print-config", "--hibernate-drain", "x"}), "\"x\""));
+        CHECK(read({"--hibernate-print-config"}).mode == mode::print_configuration);
+    }
+    SECTION("the place of the conversations is told where nobody named it") {
+        const auto plain = read({"-v"});
+        CHECK(plain.settings.front().name == "dir");
+        CHECK(plain.settings.front().value == "/home/ada/.cache/llama-hibernate");
+        CHECK(plain.settings.front().source == "default");
+    }
+}
+
 TEST_CASE("options: where the conversations are kept") {
     struct place {
         environment_map environment;
@@ -408,7 +464,8 @@ TEST_CASE("options: the help names every option in all three places") {
          {"dir",         "name",       "server",         "max-disk",    "min-free",
           "stop-budget", "drain",      "restore",        "boundary",    "restore-memory",
           "idle-save",   "min-tokens", "restore-budget", "health-hold", "max-connections",
-          "internal",    "compat",     "half-close",     "on-exit",     "log-level"}) {
+          "internal",    "compat",     "half-close",     "on-exit",     "log-level",
+          "log-format"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));
         CHECK(contains(help, "\"" + name + "\""));
@@ -416,6 +473,8 @@ TEST_CASE("options: the help names every option in all three places") {
     CHECK(contains(help, "LLAMA_HIBERNATE_STOP_BUDGET"));
     CHECK(contains(help, "--hibernate-config FILE"));
     CHECK_FALSE(contains(help, "\"config\""));
+    CHECK(contains(help, "--hibernate-print-config\n"));
+    CHECK_FALSE(contains(help, "PRINT_CONFIG"));
     CHECK(contains(help, "~/"));
     CHECK(help.back() == '\n');
 }

@@ -42,6 +42,14 @@ TEST_CASE("times are read as people write them") {
     }
 }
 
+TEST_CASE("large numbers are written in groups of three digits") {
+    CHECK(format_number(0) == "0");
+    CHECK(format_number(999) == "999");
+    CHECK(format_number(1000) == "1,000");
+    CHECK(format_number(61204) == "61,204");
+    CHECK(format_number(18446744073709551615U) == "18,446,744,073,709,551,615");
+}
+
 TEST_CASE("bytes and times are written with three significant digits") {
     CHECK(format_bytes(0) == "0 B");
     CHECK(format_bytes(1023) == "1023 B");

@@ -17,6 +17,7 @@ TEST_CASE("the most recently saved snapshots get the slots, the largest goes fir
     REQUIRE(plan.spares.size() == 1);
     CHECK(plan.spares[0].manifest.id == "old");
     CHECK(describe_skipped(plan).empty()); // that is as it should be
+    CHECK(describe_skipped_briefly(plan).empty());
 }
 
 TEST_CASE("no two snapshots share a slot, whatever slots they were saved from") {
@@ -50,6 +51,9 @@ TEST_CASE("each part that differs is told once, with how many snapshots it keeps
     CHECK(
         describe_skipped(plan_restore(all, now_signature, {4, 0})) ==
         "skipped 4 snapshots (400 KiB): build b0, now b1 (3); cache-type-k q8_0, now default (2)");
+    CHECK(
+        describe_skipped_briefly(plan_restore(all, now_signature, {4, 0})) ==
+        "4 skipped: build differs (3); cache-type-k differs (2)");
 
     for (int i = 0; i != 20; ++i) {
         all[0].manifest.signature.parts["build"] = "old" + std::to_string(i);
@@ -57,6 +61,10 @@ TEST_CASE("each part that differs is told once, with how many snapshots it keeps
     }
     const auto line = describe_skipped(plan_restore(all, now_signature, {4, 0}));
     CHECK(line.find("; and 14 more reasons") != std::string::npos);
+    // However many builds there were, they differ in one part.
+    CHECK(
+        describe_skipped_briefly(plan_restore(all, now_signature, {4, 0})) ==
+        "24 skipped: build differs (23); cache-type-k differs (2)");
 }
 
 TEST_CASE("where only the format has to be the same, any build's snapshots are restored") {
@@ -127,6 +135,7 @@ TEST_CASE("what was restored in vain twice in a row is not restored again") {
     CHECK(steps_of(plan) == "b->0 ");
     CHECK(
         describe_skipped(plan) == "skipped 1 snapshot (100 KiB): twice in a row restored in vain");
+    CHECK(describe_skipped_briefly(plan) == "1 skipped: restored in vain");
 }
 
 TEST_CASE("restores that were never of use are known from all snapshots of the model") {

@@ -406,6 +406,8 @@ TEST_CASE("server_args: the child's arguments end with ours") {
 TEST_CASE("server_args: the child's environment has nothing of ours") {
     const environment_map environment{
         {"HOME", "/h"},
+        {"LISTEN_FDS", "1"},
+        {"LISTEN_PID", "7"},
         {"LLAMA_API_KEY", "k"},
         {"LLAMA_ARG_HOST", "0.0.0.0"},
         {"LLAMA_ARG_MODEL", "a=b"},
@@ -417,6 +419,9 @@ TEST_CASE("server_args: the child's environment has nothing of ours") {
         {"LLAMA_HIBERNATE_DIR", "/d"},
         {"LLAMA_SERVER_CHILD_MODE", "1"},
         {"LLAMA_SERVER_ROUTER_PORT", "2"},
+        {"NOTIFY_SOCKET", "/run/systemd/notify"},
+        {"WATCHDOG_PID", "7"},
+        {"WATCHDOG_USEC", "60000000"},
         {"ZERO", ""},
     };
     CHECK(
