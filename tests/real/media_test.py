@@ -10,7 +10,7 @@ sys.path.insert(0, str(SUPPORT))
 import harness
 from llama_swap import LlamaSwap
 from pictures import BLUE, GREEN, RED, about, noise
-from real import RealCase, WORDS, body, continued, turn
+from real import RealCase, WORDS, continued, turn
 
 TOKENS_OF_AN_IMAGE = 16
 QUESTION = "And what is left of it?"
@@ -38,7 +38,7 @@ class Media(RealCase):
 
 
 class WithAnyMemory:
-    shared_at_least = 300  # tokens of the text before the image
+    shared_at_least = 300  # of the text before the image; 0: there need not be a checkpoint
     sees = True  # what it says depends on what it is shown
 
     def test_a_conversation_goes_on(self):
@@ -151,12 +151,13 @@ class PlainAttention(WithAnyMemory, Media):
 
 class SlidingWindow(WithAnyMemory, Media):
     model_name = "tiny-swa"
+    shared_at_least = 0
     sees = False
 
 
 class Hybrid(WithAnyMemory, Media):
     model_name = "tiny-hybrid"
-    shared_at_least = 0  # it has no checkpoint before the image
+    shared_at_least = 0
 
 
 class OlderBuild(Media):
@@ -165,15 +166,18 @@ class OlderBuild(Media):
 
     model_name = "tiny-hybrid"
 
-    def test_images_are_saved_whole_and_texts_twice(self):
+    def older(self):
         command = [harness.program("HIBERNATE_BIN"), "--hibernate-dir", self.root,
                    SUPPORT / "old_llama_server.py", "-m", self.model(self.model_name),
                    "--port", "${PORT}", *self.flags()]
         environment = {**self.environment(), "REAL_LLAMA_SERVER": self.server}
         swap = LlamaSwap(command, harness.free_port(), environment)
         self.addCleanup(swap.end)
-        swap.start()
-        image, text = seen(RED), [turn("user", FIRST)]
+        return swap
+
+    def test_images_are_saved_whole_and_texts_twice(self):
+        swap = self.older().start()
+        image, text = seen(RED), [turn("user", "No image: " + FIRST)]
         first = self.ask(swap, image)
         words = self.ask(swap, text)
         self.stop(swap)
@@ -183,8 +187,17 @@ class OlderBuild(Media):
         swap.start()
         reply = self.ask(swap, continued(image, first.text, QUESTION))
         self.assertEqual(reply.reused, first.prompt + 15, swap.output)
-        reply = self.ask(swap, continued(text, "Something else.", "And then?"))
+        reply = self.ask(swap, continued(text, "Something else.", QUESTION))
         self.assertEqual(reply.reused, words.prompt, swap.output)
+        self.stop(swap)
+
+    def test_a_changed_reply_to_an_image_is_computed_and_right(self):
+        swap = self.older()
+        self.ask(swap.start(), seen(RED))
+        self.stop(swap)
+        changed = continued(seen(RED), "Something else.", QUESTION)
+        reply, cold = self.ask(swap.start(), changed), self.ask_port(self.reference(), changed)
+        self.assertEqual((reply.reused, reply.text), (0, cold.text), swap.output)
         self.stop(swap)
 
 
