@@ -61,7 +61,8 @@ void boundary_policy::learn_trailers(const llama::state_trailers& found) {
     tell_if_wanted(before);
     if (std::exchange(asks_for_draft_, false) && !found.draft) {
         log::info("this llama-server does not save the draft model's state: after a restore the "
-                  "draft model begins anew, which costs time once and changes no answer");
+                  "draft model may not know what was said before, and fewer of its drafts are "
+                  "accepted; the answers stay the same");
     }
 }
 

@@ -1,5 +1,6 @@
 #include "llama_hibernate/app/child_learner.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "llama_hibernate/app/state_version.hpp"
@@ -19,6 +20,19 @@ constexpr auto props_pause = 25ms;
 // Without its facts nothing can be saved either, so this is no part of the restore budget.
 constexpr auto props_patience = 10s;
 
+/// The arguments alone do not tell: with a draft model but no --spec-type recent builds load it,
+/// and draft nothing.
+awaitable<bool> uses_draft_model(
+    llama::client& client, const llama::server_args& args, clock::time_point deadline) {
+    if (!args.names_draft_model()) {
+        co_return false;
+    }
+    const auto slots = co_await client.slots(deadline);
+    const auto drafts = [](const llama::slot& one) { return one.speculative; };
+    const bool any = slots && std::any_of(slots->begin(), slots->end(), drafts);
+    co_return any;
+}
+
 } // namespace
 
 awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()> abandoned) {
@@ -36,6 +50,7 @@ awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()>
                 co_return std::nullopt;
             }
             auto facts = describe_child(args, *props, identities);
+            facts.uses_draft_model = co_await uses_draft_model(client, args, deadline);
             if (any_build) {
                 const auto version =
                     co_await learn_state_version(client, thread, disk, directory, deadline);

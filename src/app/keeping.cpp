@@ -95,9 +95,7 @@ awaitable<keeping::restore_outcome> keeping::restore(
     const auto look = [this] { return directory_->snapshots(); };
     auto snapshots = co_await disk_thread_.run(look);
     speed_.remember(snapshots);
-    boundary_.begin_with(
-        facts_->memory, args_.state_options.contains("spec-draft-model"), snapshots,
-        facts_->signature);
+    boundary_.begin_with(facts_->memory, facts_->uses_draft_model, snapshots, facts_->signature);
     if (keeper::are_never_reused(snapshots)) {
         begin_look_for_reuse();
     }

@@ -186,6 +186,9 @@ void add_content(lines& to, const snapshot_content& content) {
         }
     }
     to.add("content", format);
+    if (content.media_tokens != 0) {
+        to.add("media", fmt::format("{} of its tokens", content.media_tokens));
+    }
     if (content.memory && content.trailers) {
         to.add("reused by", who_reuses(*content.memory, *content.trailers));
     }
@@ -212,10 +215,13 @@ snapshot_content read_content(disk& disk, const fs::path& root, const store::sto
         return content;
     }
     content.state_version = reading.head->version;
+    const auto& tokens = reading.head->tokens;
+    content.media_tokens = static_cast<std::uint64_t>(
+        std::count_if(tokens.begin(), tokens.end(), [](token one) { return one < 0; }));
     content.trailers = llama::read_state_trailers(disk, file, *reading.head).trailers;
     if (item.manifest) {
         content.memory = memory_of(disk, *item.manifest);
-        read_words(disk, *item.manifest, reading.head->tokens, content);
+        read_words(disk, *item.manifest, tokens, content);
     } else {
         content.no_words = "its manifest is unusable";
     }

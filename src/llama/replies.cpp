@@ -52,6 +52,7 @@ call_result<std::vector<slot>> read_slots(std::string_view body) {
             one.id = item.at("id").get<int>();
             one.context_size = item.value("n_ctx", 0);
             one.is_processing = item.value("is_processing", false);
+            one.speculative = item.value("speculative", false);
             one.task = item.value("id_task", std::int64_t{-1});
             if (const auto tokens = item.find("n_prompt_tokens"); tokens != item.end()) {
                 one.tokens = tokens->get<std::uint64_t>();

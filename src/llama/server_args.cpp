@@ -292,6 +292,12 @@ int server_args::connection_threads(int processors) const {
     return threads_http.value_or(std::max(parallel.value_or(1) + beside_slots, processors - 1));
 }
 
+bool server_args::names_draft_model() const {
+    const auto type = state_options.find("spec-type");
+    return state_options.contains("spec-draft-model") || state_options.contains("spec-draft-hf") ||
+           (type != state_options.end() && type->second.find("draft-") != std::string::npos);
+}
+
 int server_args::stream_count(int total_slots) const {
     return total_slots == 1 || kv_unified ? 1 : total_slots;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "llama_hibernate/llama/state_media.hpp"
+
 namespace hibernate::llama {
 
 namespace {
@@ -208,9 +210,8 @@ bool continues(const state_file_head& later, const state_file_head& earlier) {
         !std::equal(earlier.tokens.begin(), earlier.tokens.end(), later.tokens.begin())) {
         return false;
     }
-    const bool holds_media = std::find(earlier.tokens.begin(), earlier.tokens.end(), media_token) !=
-                             earlier.tokens.end();
-    return !holds_media || earlier.media == later.media;
+    const auto count = earlier.tokens.size();
+    return media_of_first(later, count) == media_of_first(earlier, count);
 }
 
 } // namespace hibernate::llama

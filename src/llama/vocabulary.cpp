@@ -250,7 +250,13 @@ read_token_texts(disk& disk, const std::filesystem::path& file, const std::set<t
 
 std::string join_texts(std::span<const token> tokens, const token_texts& texts) {
     std::string joined;
+    token before = 0;
     for (const auto id : tokens) {
+        const bool same_media = id == media_token && before == media_token;
+        before = id;
+        if (same_media) {
+            continue;
+        }
         const auto found = texts.find(id);
         if (found != texts.end()) {
             joined += found->second;

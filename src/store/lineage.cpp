@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "llama_hibernate/base/hash.hpp"
+#include "llama_hibernate/llama/state_media.hpp"
 
 namespace hibernate::store {
 
@@ -43,7 +44,8 @@ std::string token_chain::hash_of_first(std::size_t count) const {
     const auto rest = std::span(head_.tokens).first(count).subspan(full_links * tokens_per_link);
     auto hash = hash64(std::as_bytes(rest), full_links == 0 ? 0 : links_[full_links - 1]);
     if (first_media_ < count) {
-        hash = hash64(std::as_bytes(std::span(head_.media)), hash);
+        const auto media = llama::media_of_first(head_, count);
+        hash = hash64(std::as_bytes(std::span(media)), hash);
     }
     return fmt::format("{:016x}", hash);
 }

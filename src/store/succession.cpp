@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "llama_hibernate/llama/state_media.hpp"
 #include "llama_hibernate/store/lineage.hpp"
 
 namespace hibernate::store {
@@ -65,6 +66,10 @@ std::optional<std::uint64_t> gap_after(
     const auto prompt = std::span(old.head->tokens).first(earlier.prompt_tokens);
     const auto apart =
         std::mismatch(prompt.begin(), prompt.end(), made.tokens.begin(), made.tokens.end());
+    const auto shared = static_cast<std::size_t>(apart.first - prompt.begin());
+    if (llama::media_of_first(*old.head, shared) != llama::media_of_first(made, shared)) {
+        return std::nullopt; // the same words about another image
+    }
     const auto gap = static_cast<std::uint64_t>(prompt.end() - apart.first);
     return gap <= largest_gap && gap < prompt.size() - gap ? std::optional(gap) : std::nullopt;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""llama-server as it was before it wrote context checkpoints into its slot files.
+"""llama-server as it was before it wrote context checkpoints and the draft model's state into its
+slot files.
 
     REAL_LLAMA_SERVER=... old_llama_server.py [llama-server's arguments...]
 
@@ -22,28 +23,36 @@ import threading
 import time
 
 
+MAGIC = (b"SCKP" + struct.pack("<I", 1), b"SDFT" + struct.pack("<I", 1))
+
+
 def end_of_state(data):
     """Where the trailers begin ("SCKP" and "SDFT", see llama/state_trailers.hpp), or the end."""
-    at = data.rfind(b"SCKP" + struct.pack("<I", 1))
-    while at >= 0:
-        if follows_to_the_end(data, at):
-            return at
-        at = data.rfind(b"SCKP" + struct.pack("<I", 1), 0, at)
-    return len(data)
+    end = len(data)
+    for magic in MAGIC:
+        at = data.rfind(magic)
+        while at >= 0:
+            if follows_to_the_end(data, at):
+                end = min(end, at)
+                break
+            at = data.rfind(magic, 0, at)
+    return end
 
 
 def follows_to_the_end(data, at):
-    try:
-        count = struct.unpack_from("<I", data, at + 8)[0]
-        at += 12
+    def skip(at, count):
         for _ in range(count):
-            at += 16
-            for _ in range(3):
-                at += 8 + struct.unpack_from("<Q", data, at)[0]
-        if data[at:at + 4] == b"SDFT":
-            at += 8
-            for _ in range(2):
-                at += 8 + struct.unpack_from("<Q", data, at)[0]
+            at += 8 + struct.unpack_from("<Q", data, at)[0]
+        return at
+
+    try:
+        if data[at:].startswith(MAGIC[0]):
+            count = struct.unpack_from("<I", data, at + 8)[0]
+            at += 12
+            for _ in range(count):
+                at = skip(at + 16, 3)
+        if data[at:].startswith(MAGIC[1]):
+            at = skip(at + 8, 2)
     except struct.error:
         return False
     return at == len(data)

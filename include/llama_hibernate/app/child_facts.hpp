@@ -22,6 +22,7 @@ struct child_facts {
     /// Of a slot's state, as its model's header tells: see llama::bytes_per_token.
     std::optional<std::uint64_t> bytes_per_token;
     llama::context_memory memory = llama::context_memory::everything;
+    bool uses_draft_model = false; ///< so far as it says: then its state is part of a slot
     store::signature signature;
 };
 

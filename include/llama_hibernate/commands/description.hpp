@@ -20,9 +20,10 @@ namespace hibernate::commands {
 struct snapshot_content {
     std::string problem; ///< a clause; empty if the head could be read
     std::uint32_t state_version = 0;
-    std::string first_words; ///< harmless for a terminal; token ids, if no_words says why
-    std::string last_words;  ///< empty: the first ones are all
-    std::string no_words;    ///< a clause; empty: they are words
+    std::string first_words;        ///< harmless for a terminal; token ids, if no_words says why
+    std::string last_words;         ///< empty: the first ones are all
+    std::string no_words;           ///< a clause; empty: they are words
+    std::uint64_t media_tokens = 0; ///< the positions of images and recordings
     std::optional<llama::state_trailers> trailers; ///< nothing if the file was not understood
     std::optional<llama::context_memory> memory;   ///< of its model; nothing if that is not known
 };

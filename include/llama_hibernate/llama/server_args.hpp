@@ -85,6 +85,10 @@ struct server_args {
     /// processors: some of its versions have more.
     int connection_threads(int processors) const;
 
+    /// Whether they name a draft model, or a way to draft that needs one; the child may not use it:
+    /// recent builds want to be told how as well (--spec-type).
+    bool names_draft_model() const;
+
     /// 1 when one slot or unified, else the slot count: files with another count are refused.
     int stream_count(int total_slots) const;
 };

@@ -24,7 +24,8 @@ namespace hibernate::llama {
 struct state_file_head {
     std::uint32_t version = 0;
     std::vector<token> tokens; ///< -1 marks a media position
-    /// What stands at the media positions, as the file has it and not decoded; empty without media.
+    /// What stands at the media positions, as the file has it (state_media.hpp); empty without
+    /// media.
     std::vector<std::int32_t> media;
     std::uint64_t bytes = 0; ///< its own length: where the KV state begins
 };
@@ -54,9 +55,8 @@ struct state_file_start_reading {
 };
 state_file_start_reading read_state_file_start(disk& disk, const std::filesystem::path& file);
 
-/// Whether the tokens of earlier are a prefix of those of later, or equal to them. Positions of
-/// media count as equal only when all the media of both are, because a token does not tell them
-/// apart: so a conversation with an image that gains another image continues nothing.
+/// Whether the tokens of earlier are a prefix of those of later, or equal to them, and the media at
+/// those tokens are the same (state_media.hpp).
 bool continues(const state_file_head& later, const state_file_head& earlier);
 
 } // namespace hibernate::llama

@@ -25,6 +25,7 @@ struct slot {
     int id = 0;
     int context_size = 0; ///< n_ctx, in tokens
     bool is_processing = false;
+    bool speculative = false; ///< tokens are drafted, by another model or from the text so far
     /// Tokens in the slot now; none for a slot that never ran a task since the child started
     /// (llama-server shows no count for it, not even after a restore).
     std::optional<std::uint64_t> tokens;

@@ -44,7 +44,7 @@ io_result<token_texts_reading>
 read_token_texts(disk& disk, const std::filesystem::path& file, const std::set<token>& wanted);
 
 /// The texts of tokens one after the other; "[token 7]" in place of one that has none, "[media]" in
-/// place of a position that an image or a sound takes (-1).
+/// place of all the positions that an image or a sound takes (-1).
 std::string join_texts(std::span<const token> tokens, const token_texts& texts);
 
 } // namespace hibernate::llama

@@ -9,7 +9,8 @@
 //     link 1      hash of the first 256 tokens, with the seed 0
 //     link n      hash of the 256 tokens after those of link n - 1, which is the seed
 //     the hash    that of the tokens after the last link, which is the seed; and where a media
-//                 position is among all these tokens, the hash of all the media with that as seed
+//                 position is among all these tokens, the hash of their media
+//                 (llama/state_media.hpp) with that as seed
 //
 // Each is XXH3-64 (base/hash.hpp) of tokens as they lie in memory. Two conversations of a length
 // pass for one by chance in one of 2^64 comparisons; against somebody who looks for such a pair it

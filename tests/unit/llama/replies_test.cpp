@@ -17,13 +17,15 @@ TEST_CASE("answers of llama-server are read as it writes them") {
 
     auto slots = read_slots(
         R"([{"id":0,"n_ctx":4096,"is_processing":false},
-            {"id":1,"n_ctx":4096,"is_processing":true,"n_prompt_tokens":0},
+            {"id":1,"n_ctx":4096,"speculative":true,"is_processing":true,"n_prompt_tokens":0},
             {"id":2,"n_ctx":4096,"is_processing":false,"n_prompt_tokens":1507}])");
     REQUIRE(slots);
     REQUIRE(slots->size() == 3);
     CHECK_FALSE((*slots)[0].tokens);
     CHECK((*slots)[1].tokens == 0U);
     CHECK((*slots)[1].is_processing);
+    CHECK((*slots)[1].speculative);
+    CHECK_FALSE((*slots)[0].speculative);
     CHECK((*slots)[2].tokens == 1507U);
 
     auto saved = read_saved(

@@ -342,6 +342,14 @@ TEST_CASE("server_args: what changes the meaning of a saved slot") {
     CHECK(args.passed_on == test.given);
 }
 
+TEST_CASE("server_args: a draft model is named, or a way to draft that has its own") {
+    CHECK(read({"-m", "a.gguf", "-md", "d.gguf"}).names_draft_model());
+    CHECK(read({"-m", "a.gguf", "-hfd", "o/r"}).names_draft_model());
+    CHECK(read({"-m", "a.gguf", "--spec-type", "ngram-simple,draft-mtp"}).names_draft_model());
+    CHECK_FALSE(read({"-m", "a.gguf", "--spec-type", "ngram-simple"}).names_draft_model());
+    CHECK_FALSE(read({"-m", "a.gguf"}).names_draft_model());
+}
+
 TEST_CASE("server_args: the files that change the meaning of a saved slot") {
     struct line {
         arguments given;

@@ -167,8 +167,8 @@ TEST_CASE("vocabulary: only what is wanted is read, and what there is not is mis
     REQUIRE(read(bytes, {}).texts);
     CHECK(read(bytes, {}).texts->empty());
     CHECK(
-        join_texts(std::vector<token>{-1, 7, 40'000, 0}, *reading.texts) ==
-        "[media]t7[token 40000]t0");
+        join_texts(std::vector<token>{-1, -1, -1, 7, 40'000, -1, 0}, *reading.texts) ==
+        "[media]t7[token 40000][media]t0");
 }
 
 TEST_CASE("vocabulary: token types may be missing, too few or anything at all") {
