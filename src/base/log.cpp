@@ -1,6 +1,7 @@
 #include "llama_hibernate/base/log.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 
+#include "llama_hibernate/base/recent_lines.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 
 namespace hibernate::log {
@@ -98,6 +100,19 @@ logger& the_logger() {
     return instance;
 }
 
+recent_lines& the_recent_lines() {
+    static auto& instance = *new recent_lines; // as the logger is
+    return instance;
+}
+
+void keep_recent(level at, std::string_view line) {
+    if (at != level::debug) {
+        const auto now = std::chrono::system_clock::now();
+        the_recent_lines().note(
+            {std::chrono::time_point_cast<std::chrono::milliseconds>(now), at, std::string(line)});
+    }
+}
+
 spdlog::level::level_enum translate(level value) {
     switch (value) {
     case level::debug:
@@ -124,9 +139,14 @@ void set_descriptor(int descriptor) {
     the_logger().sink->redirect(descriptor);
 }
 
+const recent_lines& recent() {
+    return the_recent_lines();
+}
+
 void write(level at, std::string_view line) {
     // It may hold names that others chose.
     const auto harmless = printable_text(line);
+    keep_recent(at, harmless);
     the_logger().out.log(translate(at), harmless);
 }
 
