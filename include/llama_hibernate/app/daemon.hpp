@@ -14,6 +14,7 @@
 
 #include "llama_hibernate/app/keeping.hpp"
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/app/own_paths.hpp"
 #include "llama_hibernate/app/request_hooks.hpp"
 #include "llama_hibernate/app/server_process.hpp"
 #include "llama_hibernate/keeper/lifecycle.hpp"
@@ -65,6 +66,7 @@ private:
     boost::asio::awaitable<void> interrupt_child();
     boost::asio::awaitable<void> finish();
 
+    admin::overview look() const;
     boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
     void spawn(boost::asio::awaitable<void> task);
     void leave();
@@ -81,6 +83,7 @@ private:
     keeping keeping_;
 
     request_hooks hooks_;
+    own_paths own_paths_;
     proxy::gate gate_;
     proxy::server server_;
 
@@ -93,6 +96,8 @@ private:
     bool abandon_ = false;            ///< no further restore or save is started
 
     clock::time_point started_;
+    store::wall_time started_at_;     ///< the same, for people
+    store::wall_time state_since_;    ///< likewise, of the phase of the life cycle
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone
     std::exception_ptr failure_;

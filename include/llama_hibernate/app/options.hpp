@@ -22,6 +22,7 @@ enum class mode {
     help,    ///< print our help and exit 0
     version, ///< print our version and exit 0
     store,   ///< look after the store (commands/store_command.hpp)
+    status,  ///< show what a daemon does (commands/status_command.hpp)
 };
 
 /// --hibernate-restore
@@ -53,7 +54,8 @@ struct options {
     log::level log_level = log::level::info;
 
     std::vector<std::string> server_arguments; ///< everything that is not ours, in order
-    std::vector<std::string> store_arguments;  ///< of mode::store: the same, after "store"
+    /// Of mode::store and mode::status: the same, after that word.
+    std::vector<std::string> command_arguments;
 
     /// Sentences for the log: what the user set and nobody reads (a misspelled variable of ours).
     std::vector<std::string> remarks;
