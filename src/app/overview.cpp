@@ -55,7 +55,7 @@ void keeping::look_at_store() {
     }
 }
 
-boost::asio::awaitable<void> keeping::refresh_look(std::chrono::milliseconds patience) {
+awaitable<void> keeping::refresh_look(std::chrono::milliseconds patience) {
     if (look_) {
         co_await look_->refresh(patience);
     }

@@ -10,7 +10,6 @@
 
 namespace hibernate::app {
 
-namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using admin::resource;
 
@@ -36,7 +35,7 @@ class status_events final : public proxy::piece_source {
 public:
     explicit status_events(const own_paths::source& from) : from_(from) {}
 
-    asio::awaitable<std::string> next() override {
+    awaitable<std::string> next() override {
         for (;;) {
             auto now = from_.look();
             if (!last_ || admin::is_news(*last_, now)) {
@@ -97,7 +96,7 @@ own_paths::refuse_own(resource what, const proxy::request_view& request) const {
     return std::nullopt;
 }
 
-asio::awaitable<proxy::own_answer> own_paths::answer(const proxy::request_view& request) {
+awaitable<proxy::own_answer> own_paths::answer(const proxy::request_view& request) {
     const auto what = paths_.find(request.path);
     auto refusal = refuse_own(what, request);
     if (refusal) {
@@ -146,12 +145,12 @@ std::optional<proxy::refusal> own_paths::refuse_body(const proxy::request_view& 
     return others_.refuse_body(request);
 }
 
-asio::awaitable<void> own_paths::before_forward(const proxy::request_view& request) {
+awaitable<void> own_paths::before_forward(const proxy::request_view& request) {
     auto waiting = others_.before_forward(request);
     return waiting.valid() ? measure(std::move(waiting)) : std::move(waiting);
 }
 
-asio::awaitable<void> own_paths::measure(asio::awaitable<void> waiting) {
+awaitable<void> own_paths::measure(awaitable<void> waiting) {
     const auto begun = std::chrono::steady_clock::now();
     co_await std::move(waiting);
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;

@@ -34,7 +34,7 @@ void store_look::begin() {
     });
 }
 
-asio::awaitable<void> store_look::refresh(std::chrono::milliseconds patience) {
+awaitable<void> store_look::refresh(std::chrono::milliseconds patience) {
     const auto deadline = clock::now() + patience;
     begin();
     while (under_way_ && clock::now() < deadline) {
@@ -42,7 +42,7 @@ asio::awaitable<void> store_look::refresh(std::chrono::milliseconds patience) {
     }
 }
 
-asio::awaitable<void> store_look::hold() {
+awaitable<void> store_look::hold() {
     held_ = true;
     while (under_way_) {
         co_await pause(poll_pause);

@@ -27,7 +27,7 @@ public:
         std::function<admin::overview()> look;
         std::function<admin::traffic()> traffic;
         /// Brings what is shown of the store up to date, in a moment that a client may wait.
-        std::function<boost::asio::awaitable<void>()> refresh;
+        std::function<awaitable<void>()> refresh;
         /// Begins to, without waiting.
         std::function<void()> begin_refresh;
     };
@@ -41,19 +41,19 @@ public:
         admin::tallies& counts);
 
     bool owns(const proxy::request_view& request) override;
-    boost::asio::awaitable<proxy::own_answer> answer(const proxy::request_view& request) override;
+    awaitable<proxy::own_answer> answer(const proxy::request_view& request) override;
 
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
     bool wants_body(const proxy::request_view& request) override;
     std::optional<proxy::refusal> refuse_body(const proxy::request_view& request) override;
-    boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
+    awaitable<void> before_forward(const proxy::request_view& request) override;
     std::unique_ptr<proxy::body_observer> observe_response(
         const proxy::request_view& request, const proxy::response_view& response) override;
     void after_response(const proxy::request_view& request, proxy::outcome how) override;
     void answered(unsigned status) override;
 
 private:
-    boost::asio::awaitable<void> measure(boost::asio::awaitable<void> waiting);
+    awaitable<void> measure(awaitable<void> waiting);
     std::optional<proxy::own_answer>
     refuse_own(admin::resource what, const proxy::request_view& request) const;
 

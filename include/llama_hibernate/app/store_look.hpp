@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <memory>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/store/inventory.hpp"
 
@@ -32,10 +32,10 @@ public:
     void begin();
 
     /// Begins one, and waits for it, but no longer than that.
-    boost::asio::awaitable<void> refresh(std::chrono::milliseconds patience);
+    awaitable<void> refresh(std::chrono::milliseconds patience);
 
     /// From now on none begins; completes when none is under way.
-    boost::asio::awaitable<void> hold();
+    awaitable<void> hold();
     void release() noexcept { held_ = false; }
 
     bool busy() const noexcept { return thread_.busy(); }

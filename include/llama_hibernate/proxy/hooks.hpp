@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate::proxy {
 
@@ -60,7 +60,7 @@ public:
 
     /// The next piece; an empty one is the end. It may take its time; cancelled (terminal) when the
     /// client leaves or the gate closes.
-    virtual boost::asio::awaitable<std::string> next() = 0;
+    virtual awaitable<std::string> next() = 0;
 };
 
 /// An answer of the owner's own.
@@ -92,9 +92,7 @@ public:
     virtual bool owns(const request_view&) { return false; }
 
     /// The answer to a request that it owns.
-    virtual boost::asio::awaitable<own_answer> answer(const request_view&) {
-        co_return own_answer();
-    }
+    virtual awaitable<own_answer> answer(const request_view&) { co_return own_answer(); }
 
     /// Asked of every request whose head is valid and that the gate lets through; a refusal is
     /// answered by the proxy, and the child never sees the request.
@@ -113,8 +111,9 @@ public:
     virtual std::optional<refusal> refuse_body(const request_view&) { return std::nullopt; }
 
     /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when
-    /// the client leaves meanwhile; one that throws costs the client a 500.
-    virtual boost::asio::awaitable<void> before_forward(const request_view&) { co_return; }
+    /// the client leaves meanwhile; one that throws costs the client a 500. Where there is nothing
+    /// to wait for, it may be an empty awaitable (not valid()), which costs nothing.
+    virtual awaitable<void> before_forward(const request_view&) { return {}; }
 
     /// Asked of every final response that has a body, before its head goes to the client: who looks
     /// at the body. Null: nobody, at no cost. The observer is destroyed as soon as after_response

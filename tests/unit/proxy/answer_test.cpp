@@ -38,7 +38,7 @@ TEST_CASE("an answer tells what becomes of the connection") {
 
 TEST_CASE("an owner's answer has its own fields, and a stream no length") {
     struct nothing final : piece_source {
-        boost::asio::awaitable<std::string> next() override { co_return std::string(); }
+        hibernate::awaitable<std::string> next() override { co_return std::string(); }
     };
     own_answer what;
     what.fields = {{"Content-Type", "text/html"}, {"Cache-Control", "no-store"}};
