@@ -10,3 +10,15 @@ function(hibernate_part name)
         target_link_libraries(hibernate_${name} INTERFACE ${PART_LINKS})
     endif()
 endfunction()
+
+# hibernate_text(NAME FILE VARIABLE): src/NAME/FILE as a constant of src/NAME/VARIABLE.hpp, made from
+# VARIABLE.cpp.in.
+function(hibernate_text part file variable)
+    set(folder ${PROJECT_SOURCE_DIR}/src/${part})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${file})
+    file(READ ${folder}/${file} HIBERNATE_TEXT)
+    set(made ${PROJECT_BINARY_DIR}/${part}/${variable}.cpp)
+    configure_file(${folder}/${variable}.cpp.in ${made} @ONLY)
+    target_sources(hibernate_${part} PRIVATE ${made})
+    target_include_directories(hibernate_${part} PRIVATE ${folder})
+endfunction()

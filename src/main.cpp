@@ -16,6 +16,8 @@
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/version.hpp"
+#include "llama_hibernate/commands/status_command.hpp"
 #include "llama_hibernate/commands/store_command.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/process/child.hpp"
@@ -72,8 +74,24 @@ std::size_t terminal_columns() {
 int look_after_store(const app::options& options) {
     const auto disk = make_real_disk();
     const auto status = commands::run_store_command(
-        options.store_arguments, {options.root, options.max_disk}, *disk,
+        options.command_arguments, {options.root, options.max_disk}, *disk,
         {std::cout, std::cerr, terminal_columns()});
+    return std::cout.flush() ? status : exit_status::failure;
+}
+
+int show_status(const app::options& options, const llama::environment_map& environment) {
+    const auto variable = [&environment](const char* name) {
+        const auto found = environment.find(name);
+        return found == environment.end() ? std::string() : found->second;
+    };
+    commands::status_settings settings;
+    settings.root = options.root;
+    settings.bound = {options.max_disk, options.min_free};
+    settings.api_key = variable("LLAMA_API_KEY");
+    settings.style.colours = isatty(STDOUT_FILENO) != 0 && variable("NO_COLOR").empty();
+    const auto disk = make_real_disk();
+    const auto status = commands::run_status_command(
+        options.command_arguments, settings, *disk, {std::cout, std::cerr});
     return std::cout.flush() ? status : exit_status::failure;
 }
 
@@ -88,7 +106,7 @@ int run(const std::vector<std::string>& arguments) {
         return EXIT_SUCCESS;
     }
     if (options.mode == app::mode::version) {
-        std::puts("llama-hibernate " HIBERNATE_VERSION);
+        fmt::print("llama-hibernate {}\n", version);
         return EXIT_SUCCESS;
     }
     log::set_format(options.log_format, journal);
@@ -103,6 +121,9 @@ int run(const std::vector<std::string>& arguments) {
     }
     if (options.mode == app::mode::store) {
         return look_after_store(options);
+    }
+    if (options.mode == app::mode::status) {
+        return show_status(options, environment);
     }
 
     const auto server_args = llama::read_server_args(options.server_arguments, environment);

@@ -124,6 +124,7 @@ child_facts describe_child(
     parts = args.state_options;
     replace_names(parts, args.state_files, identities);
     replace_names(parts, {{"model", props.model_path, {}}}, identities);
+    facts.build = props.build;
     parts[store::build_part] = props.build;
     parts["streams"] = std::to_string(args.stream_count(props.total_slots));
     return facts;

@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "llama_hibernate/app/overview.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
@@ -35,11 +36,12 @@ constexpr auto bind_pause = 100ms;
 // second one that somebody meant comes later.
 constexpr auto same_signal = 300ms;
 constexpr auto health_pause = 25ms;
-constexpr int most_launches = 5;     // each on another port, if others take them
-constexpr auto death_patience = 2s;  // from a broken connection to the news of its end
-constexpr auto call_limit = 2s;      // for a small question to a child that is there
-constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
-constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
+constexpr int most_launches = 5;      // each on another port, if others take them
+constexpr auto death_patience = 2s;   // from a broken connection to the news of its end
+constexpr auto call_limit = 2s;       // for a small question to a child that is there
+constexpr auto longest_reserve = 1s;  // of the stop budget, for the child's own end
+constexpr auto last_moment = 100ms;   // of the stop budget, for our own end
+constexpr auto look_patience = 300ms; // of a client, for what the store holds now
 constexpr std::uint16_t default_port = 8080;
 constexpr int own_connections = 2; // of the child's threads, those that our own calls may take
 constexpr std::size_t other_descriptors = 256; // besides those of clients and their requests
@@ -88,12 +90,23 @@ daemon::daemon(
            [this] { return keeping_.slot_count(); },
            [this](slot_action asked) { return keeping_.before_action(asked); },
            [this](bool client_left) { keeping_.after_action(client_left); }}),
+      own_paths_(
+          hooks_,
+          args_.api_prefix,
+          args_.api_keys,
+          {[this] { return look(); },
+           [this] {
+               return admin::traffic{server_.connections(), server_.exchanges_in_flight()};
+           },
+           [this] { return keeping_.refresh_look(look_patience); },
+           [this] { keeping_.look_at_store(); }},
+          keeping_.tallies()),
       gate_(context_, options_.health_hold),
-      server_(context_, make_settings(options_, args_), gate_, hooks_),
+      server_(context_, make_settings(options_, args_), gate_, own_paths_),
       child_(context_, options_, args_, environment_, program_),
       lifecycle_(
           options_.restart_on_exit ? keeper::exit_policy::restart : keeper::exit_policy::exit),
-      started_(clock::now()) {}
+      started_(clock::now()), started_at_(store::wall_now()), state_since_(started_at_) {}
 
 daemon::~daemon() = default;
 
@@ -204,6 +217,7 @@ void daemon::dispatch(const event& happened) {
     const auto before = lifecycle_.phase();
     const auto actions = lifecycle_.on(happened);
     if (lifecycle_.phase() != before) {
+        state_since_ = store::wall_now();
         log::debug("{} -> {}", keeper::to_string(before), keeper::to_string(lifecycle_.phase()));
     }
     for (const auto what : actions) {
@@ -249,6 +263,12 @@ void daemon::perform(keeper::action what) {
     case keeper::action::finish:
         return spawn(finish());
     }
+}
+
+admin::overview daemon::look() const {
+    return gather_overview(
+        {options_, child_, keeping_, keeper::to_string(lifecycle_.phase()), state_since_,
+         started_at_});
 }
 
 // ----------------------------------------------------------------------------------- the child

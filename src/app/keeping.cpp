@@ -1,5 +1,6 @@
 #include "llama_hibernate/app/keeping.hpp"
 
+#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include "llama_hibernate/app/child_learner.hpp"
@@ -22,6 +23,15 @@ namespace {
 
 constexpr auto short_patience = 200ms;
 
+template <typename Snapshot>
+std::vector<std::string> ids_of(const std::vector<Snapshot>& snapshots) {
+    std::vector<std::string> ids;
+    for (const auto& one : snapshots) {
+        ids.push_back(one.id);
+    }
+    return ids;
+}
+
 } // namespace
 
 keeping::keeping(
@@ -37,6 +47,15 @@ awaitable<void> keeping::open() {
     directory_ = std::move(opened.directory);
     room_ = std::move(opened.room);
     account_ = std::move(opened.account);
+    if (!directory_) {
+        co_return;
+    }
+    room_->on_removal([this](const std::string& reason) {
+        asio::post(context_, [this, reason] { journal_.note_eviction(reason); });
+    });
+    const auto read = [this] { return store::read_stop_record(*disk_, directory_->path()); };
+    last_stop_ = co_await disk_thread_.run(read);
+    look_ = std::make_unique<store_look>(context_, *disk_, directory_->path().parent_path());
 }
 
 std::string keeping::save_path() const {
@@ -47,11 +66,18 @@ awaitable<void> keeping::prepare() {
     stop_reading_ = true;
     const auto nothing = [] { return true; };
     co_await background_.run(nothing);
+    if (look_) {
+        co_await look_->hold();
+    }
     const auto note = [this] { return note_versions(*disk_, args_); };
     versions_ = co_await disk_thread_.run(note);
 }
 
 void keeping::read_ahead() {
+    if (look_) {
+        look_->release();
+        look_->begin();
+    }
     if (!directory_ || stopping_) {
         return;
     }
@@ -106,11 +132,12 @@ awaitable<keeping::restore_outcome> keeping::restore(
     auto plan = keeper::plan_restore(
         std::move(snapshots), facts_->signature,
         {facts_->total_slots, facts_->context_size, shared_pool});
+    const auto why_skipped = keeper::describe_skipped(plan);
     summary.skipped = plan.skipped.size();
     summary.skipped_brief = keeper::describe_skipped_briefly(plan);
     if (summary.skipped != 0) {
         log::write(
-            log::level::warning, keeper::describe_skipped(plan),
+            log::level::warning, why_skipped,
             {{"skipped", summary.skipped}, {"bytes", keeper::skipped_bytes(plan)}});
     }
     slot_restorer::preload first;
@@ -129,7 +156,8 @@ awaitable<keeping::restore_outcome> keeping::restore(
     restore_watch watch{progress, offered, abandoned};
     slot_restorer restorer(*client, disk_thread_, *directory_, stop_reading_, std::move(watch));
     auto report = co_await restorer.run(std::move(first), std::move(plan), deadline);
-    restored_ids_ = std::move(report.restored_ids);
+    journal_.note_restore(report, planned, summary.skipped, why_skipped);
+    restored_ids_ = ids_of(report.restored);
     in_use_ = {restored_ids_.begin(), restored_ids_.end()};
     reuse_.begin_with(restored_ids_, report.in_slots);
     outcome.child = report.child;
@@ -233,12 +261,13 @@ awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> clie
     log::info("llama-server slept, and forgot; its conversations are restored");
     const std::function<void(std::size_t, std::size_t)> nobody = [](std::size_t, std::size_t) {};
     const std::function<bool()> abandoned = [this] { return stopping_.load(); };
+    journal_.forget_child();
     const auto outcome = co_await restore(client, extent::restore, nobody, abandoned);
     offered_id_.clear();
     const auto note = [this, ids = std::exchange(restored_ids_, {})] { note_restored(ids); };
     background_.start(note, [] {});
     if (outcome.child == child_state::well) {
-        log::info("after a sleep: {}", describe(outcome.summary));
+        log::info("after a sleep: {}", app::describe(outcome.summary));
     } else {
         log::error("after a sleep llama-server took a snapshot badly; see above");
     }
@@ -257,6 +286,7 @@ awaitable<void> keeping::before_other_request() {
 }
 
 void keeping::after_request(keeper::ended_request ended) {
+    journal_.note_request(ended.receipt, args_.empties_idle_slots());
     if (live_) {
         live_->after_request(std::move(ended));
     }
@@ -297,12 +327,13 @@ keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save 
         what.may_cut ? slot_saver::extent::with_prompt : slot_saver::extent::whole_only;
     auto report = co_await saver.save_one(slot, what.reason, how, clock::now() + what.limit);
     note(report);
-    if (report.saved_ids.empty()) {
+    journal_.note_save(what.reason, report, [&what](int) { return what.turns; });
+    if (report.saved.empty()) {
         co_return outcome;
     }
-    just_saved_ = {report.saved_ids.front()}; // its prompt goes if there is no room
+    just_saved_ = {report.saved.front().id}; // its prompt goes if there is no room
     // Requests need not wait for the medium.
-    const auto sync = [this, ids = report.saved_ids] {
+    const auto sync = [this, ids = ids_of(report.saved)] {
         for (const auto& id : ids) {
             make_durable(id);
         }
@@ -329,6 +360,7 @@ bool keeping::may_write() {
 }
 
 void keeping::forget_child() {
+    journal_.forget_child();
     live_.reset();
     facts_.reset();
     in_use_.clear();
@@ -366,20 +398,38 @@ awaitable<void> keeping::save(
     if (!directory_ || !facts_) {
         co_return;
     }
+    // Whoever has no patience may cut it short, and us with it: the next start knows that then.
+    save_report nothing_yet;
+    if (live_) {
+        constexpr auto failures = keeper::slot_table::failures::with;
+        nothing_yet.not_saved = live_->slots().unsaved(options_.min_tokens, failures).size();
+    }
+    remember_stop(nothing_yet, true);
     if (live_) {
         co_await live_->stop(deadline);
     }
     const keeper::slot_table nothing_known;
-    const auto history = [this](int slot) {
-        return reuse_.history_of(
-            live_ ? live_->receipts().turns_of(slot) : keeper::slot_turns{{}, false});
+    const auto turns_of = [this](int slot) {
+        return live_ ? live_->receipts().turns_of(slot) : keeper::slot_turns{{}, false};
     };
+    const auto history = [this, turns_of](int slot) { return reuse_.history_of(turns_of(slot)); };
     auto saver = make_saver(*client, history);
     auto report =
         co_await saver.run(live_ ? live_->slots() : nothing_known, deadline, progress, abandoned);
     note(report);
-    saved_ids_ = report.saved_ids;
+    journal_.note_save("stop", report, turns_of);
+    saved_ids_ = ids_of(report.saved);
     report_stop(report, options_.stop_budget, abandoned());
+    remember_stop(report, abandoned());
+}
+
+void keeping::remember_stop(const save_report& report, bool cut_short) {
+    const auto work = [this, record = record_stop(report, store::wall_now(), cut_short)] {
+        if (const auto ec = store::write_stop_record(*disk_, directory_->path(), record); ec) {
+            log::debug("what was saved is not noted for the next start: {}", ec.message());
+        }
+    };
+    disk_thread_.start(work, [] {});
 }
 
 awaitable<void> keeping::finish(time_point deadline) {

@@ -302,6 +302,7 @@ constexpr std::string_view usage =
 Usage:
   llama-hibernate [run] [OPTION VALUE]... [SERVER] [llama-server's own arguments]...
   llama-hibernate store ls|show|verify|gc|rm|pin|unpin|release ...
+  llama-hibernate status [URL] [--json]
   llama-hibernate --help | --version
 
   It stands where llama-server stood, and takes llama-server's arguments:

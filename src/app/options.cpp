@@ -298,9 +298,11 @@ options read_options(
     command_line line = take_apart(without_run);
 
     options result;
-    if (!says_run && !line.rest.empty() && line.rest[0] == "store") {
-        result.mode = mode::store;
-        result.store_arguments.assign(line.rest.begin() + 1, line.rest.end());
+    const bool is_store = !line.rest.empty() && line.rest[0] == "store";
+    const bool is_status = !line.rest.empty() && line.rest[0] == "status";
+    if (!says_run && (is_store || is_status)) {
+        result.mode = is_store ? mode::store : mode::status;
+        result.command_arguments.assign(line.rest.begin() + 1, line.rest.end());
         line.rest.clear();
     }
     if (const std::optional<mode> asked = asked_for(line.rest)) {

@@ -51,7 +51,7 @@ slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline
     if (report_.child != child_state::well) {
         to_do.clear();
     }
-    const auto preloaded = static_cast<std::ptrdiff_t>(report_.restored_ids.size());
+    const auto preloaded = report_.restored.size();
 
     while (!to_do.empty() && !watch_.abandoned() && clock::now() < deadline) {
         const auto step = std::move(to_do.front());
@@ -69,8 +69,10 @@ slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline
             }
         }
     }
-    report_.in_slots.assign(report_.restored_ids.begin() + preloaded, report_.restored_ids.end());
-    report_.left_out = planned_ - std::min(planned_, report_.restored_ids.size());
+    for (auto i = preloaded; i < report_.restored.size(); ++i) {
+        report_.in_slots.push_back(report_.restored[i].id);
+    }
+    report_.left_out = planned_ - std::min(planned_, report_.restored.size());
     report_.time = std::chrono::duration_cast<milliseconds>(clock::now() - start);
     co_return std::move(report_);
 }
@@ -126,7 +128,8 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
         co_return step_outcome::unfit;
     }
     if (result) {
-        report_.restored_ids.push_back(manifest.id);
+        report_.restored.push_back(
+            {manifest.id, step.slot, result->tokens, store::useful_tokens(manifest), result->time});
         report_.tokens += result->tokens;
         const auto took = std::chrono::duration_cast<milliseconds>(result->time);
         log::write(

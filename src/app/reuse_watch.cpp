@@ -37,9 +37,7 @@ store::reuse_judge reuse_watch::judge(keeper::slot_turns turns) const {
         if (!awaited.contains(old.id)) {
             return std::nullopt;
         }
-        // More than the prompt is of use only to clients that repeat the reply as it was.
-        const auto useful = old.prompt_tokens != 0 ? old.prompt_tokens : old.tokens;
-        const auto found = keeper::judge_restored(turns, useful);
+        const auto found = keeper::judge_restored(turns, store::useful_tokens(old));
         if (found == keeper::reuse::missed && in_slots.contains(old.id)) {
             return false;
         }

@@ -314,7 +314,8 @@ void slot_saver::note(const store::publication& outcome) {
     speed_.note(manifest.bytes, manifest.save_time);
     boundary_.learn(outcome);
     now_.in_use.insert(manifest.id);
-    report_.saved_ids.push_back(manifest.id);
+    report_.saved.push_back(
+        {manifest.id, manifest.slot, manifest.tokens, manifest.bytes, manifest.save_time});
     report_.superseded_ids.insert(
         report_.superseded_ids.end(), outcome.superseded_ids.begin(), outcome.superseded_ids.end());
     report_.missed += outcome.missed_ids.size();
@@ -337,6 +338,7 @@ void slot_saver::note(const store::publication& outcome) {
          {"snapshot", manifest.id}});
     for (const auto& id : outcome.reused_ids) {
         log::debug("snapshot {} had been restored, and was reused", id);
+        report_.reused.emplace_back(id, manifest.slot);
     }
     for (const auto& id : outcome.missed_ids) {
         log::info("snapshot {} had been restored, but llama-server computed it again", id);

@@ -16,7 +16,7 @@ constexpr int spare_seconds = 2; // between our stop budget and the parent's pat
 } // namespace
 
 void report_stop(const save_report& report, std::chrono::milliseconds stop_budget, bool cut_short) {
-    if (report.saved_ids.empty() && report.not_saved == 0) {
+    if (report.saved.empty() && report.not_saved == 0) {
         log::info("nothing new to save");
         return;
     }
@@ -45,6 +45,19 @@ void report_stop(const save_report& report, std::chrono::milliseconds stop_budge
                                                : "is the least that it needs");
         }
     }
+}
+
+store::stop_record record_stop(const save_report& report, store::wall_time now, bool cut_short) {
+    store::stop_record record;
+    record.ended = now;
+    record.conversations = report.conversations;
+    record.tokens = report.tokens;
+    record.bytes = report.bytes;
+    record.time = report.time;
+    record.not_saved = report.not_saved;
+    record.missing_time = report.missing_time;
+    record.cut_short = cut_short;
+    return record;
 }
 
 } // namespace hibernate::app

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,8 @@
 #include <spdlog/sinks/base_sink.h>
 
 #include "llama_hibernate/base/platform.hpp"
+#include "llama_hibernate/base/recent_lines.hpp"
+#include "llama_hibernate/base/utf8.hpp"
 
 namespace hibernate::log {
 
@@ -161,6 +164,19 @@ logger& the_logger() {
     return instance;
 }
 
+recent_lines& the_recent_lines() {
+    static auto& instance = *new recent_lines; // as the logger is
+    return instance;
+}
+
+void keep_recent(level at, std::string_view line) {
+    if (at != level::debug) {
+        const auto now = std::chrono::system_clock::now();
+        the_recent_lines().note(
+            {std::chrono::time_point_cast<std::chrono::milliseconds>(now), at, std::string(line)});
+    }
+}
+
 spdlog::level::level_enum translate(level value) {
     switch (value) {
     case level::debug:
@@ -198,7 +214,12 @@ void set_descriptor(int descriptor) {
     the_logger().sink->redirect(descriptor);
 }
 
+const recent_lines& recent() {
+    return the_recent_lines();
+}
+
 void write(level at, std::string_view sentence, std::initializer_list<field> fields) {
+    keep_recent(at, printable_text(sentence)); // it may hold names that others chose
     auto& out = the_logger().out;
     if (out.should_log(translate(at))) {
         out.log(translate(at), render(sentence, fields));

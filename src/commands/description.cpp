@@ -106,7 +106,7 @@ private:
 };
 
 std::string when(store::wall_time then, store::wall_time now) {
-    return fmt::format("{} ({} ago)", format_time(then), format_age(then, now));
+    return fmt::format("{} ({} ago)", store::format_time(then), format_age(then, now));
 }
 
 void add_manifest(lines& to, const store::manifest& saved, store::wall_time now) {

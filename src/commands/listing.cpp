@@ -1,19 +1,16 @@
 #include "llama_hibernate/commands/listing.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "llama_hibernate/base/size.hpp"
-#include "llama_hibernate/base/utf8.hpp"
 #include "llama_hibernate/commands/selection.hpp"
+#include "llama_hibernate/commands/table.hpp"
 #include "llama_hibernate/store/directory_name.hpp"
 
 namespace hibernate::commands {
@@ -23,17 +20,6 @@ using store::stored_item;
 using kind = stored_item::kind;
 
 namespace {
-
-constexpr std::size_t columns = 8;
-using row = std::array<std::string, columns>;
-
-std::size_t count_characters(std::string_view text) {
-    std::size_t count = 0;
-    for (; !text.empty(); ++count) {
-        text.remove_prefix(first_character(text).bytes);
-    }
-    return count;
-}
 
 /// By model, and the latest first.
 std::vector<const stored_item*> in_order(const store::inventory& stored) {
@@ -56,7 +42,7 @@ std::string name_of_model(const stored_item& item) {
                : fmt::format("{} ({})", given, file);
 }
 
-row row_of(const stored_item& item, const successors& known, store::wall_time now) {
+table_row row_of(const stored_item& item, const store::successors& known, store::wall_time now) {
     const auto state = describe_state(item, successor_of(item, known));
     if (!item.manifest) {
         return {item.id, item.directory, "-", format_bytes(item.bytes), "-", "-", "-", state};
@@ -96,35 +82,10 @@ json describe(const store::amount& what) {
     return {{"count", what.count}, {"bytes", what.bytes}};
 }
 
-const char* name_of(kind what) {
-    switch (what) {
-    case kind::snapshot:
-        return "ready";
-    case kind::quarantined:
-        return "quarantined";
-    case kind::broken:
-        return "broken";
-    case kind::unreadable:
-        return "unreadable";
-    case kind::leftover:
-    case kind::foreign:
-        break;
-    }
-    return "";
-}
-
-const char* name_of_state(const stored_item& item, const std::string& superseded_by) {
-    if (!superseded_by.empty()) {
-        return "superseded";
-    }
-    const bool retired = item.what == kind::snapshot && store::is_retired(*item.manifest);
-    return retired ? "retired" : name_of(item.what);
-}
-
-json describe(const stored_item& item, const successors& known) {
+json describe(const stored_item& item, const store::successors& known) {
     const auto successor = successor_of(item, known);
     json object{{"id", item.id},           {"directory", item.directory},
-                {"bytes", item.bytes},     {"state", name_of_state(item, successor)},
+                {"bytes", item.bytes},     {"state", store::name_of_state(item, successor)},
                 {"problem", item.problem}, {"superseded_by", successor}};
     if (item.manifest) {
         const auto& saved = *item.manifest;
@@ -132,8 +93,8 @@ json describe(const stored_item& item, const successors& known) {
             {{"model", saved.model_name},
              {"model_path", saved.model_path},
              {"tokens", saved.tokens},
-             {"created", format_time(saved.created)},
-             {"last_used", format_time(saved.last_used)},
+             {"created", store::format_time(saved.created)},
+             {"last_used", store::format_time(saved.last_used)},
              {"uses", saved.uses},
              {"reused", saved.reused},
              {"missed", saved.missed},
@@ -156,31 +117,13 @@ std::string list_as_table(
     std::uint64_t max_disk,
     store::wall_time now) {
     const auto known = find_successors(stored);
-    std::vector<row> rows{{"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "REUSED", "STATE"}};
+    std::vector<table_row> rows{
+        {"ID", "MODEL", "TOKENS", "SIZE", "AGE", "USES", "REUSED", "STATE"}};
     for (const auto* item : in_order(stored)) {
         rows.push_back(row_of(*item, known, now));
-        for (auto& cell : rows.back()) {
-            cell = printable_text(cell);
-        }
     }
-    std::string text;
-    if (rows.size() > 1) {
-        std::array<std::size_t, columns> widths{};
-        for (const auto& each : rows) {
-            for (std::size_t i = 0; i < columns; ++i) {
-                widths[i] = std::max(widths[i], count_characters(each[i]));
-            }
-        }
-        for (const auto& each : rows) {
-            for (std::size_t i = 0; i + 1 < columns; ++i) {
-                const bool left = i < 2;
-                const std::string space(widths[i] - count_characters(each[i]), ' ');
-                text += left ? each[i] + space : space + each[i];
-                text += "  ";
-            }
-            text += each.back() + "\n";
-        }
-    }
+    constexpr std::size_t left_columns = 2;
+    auto text = rows.size() > 1 ? lay_out(std::move(rows), left_columns) : std::string();
     return text + sum_up(stored, root, max_disk);
 }
 
@@ -203,13 +146,8 @@ std::string list_as_json(
     return object.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string successor_of(const stored_item& item, const successors& known) {
-    const auto found = known.find({item.directory, item.id});
-    return found == known.end() || item.what != kind::snapshot ? std::string() : found->second;
-}
-
 std::string describe_state(const stored_item& item, const std::string& superseded_by) {
-    std::string text = name_of_state(item, superseded_by);
+    std::string text = store::name_of_state(item, superseded_by);
     if (item.manifest && !item.manifest->boundary_of.empty()) {
         text += ", prompt only";
     }
@@ -232,11 +170,6 @@ std::string format_age(store::wall_time then, store::wall_time now) {
         return fmt::format("{} h", duration_cast<hours>(age).count());
     }
     return fmt::format("{} d", duration_cast<days>(age).count());
-}
-
-std::string format_time(store::wall_time time) {
-    const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(time);
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.time_since_epoch().count()));
 }
 
 } // namespace hibernate::commands

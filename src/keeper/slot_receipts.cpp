@@ -78,10 +78,14 @@ void slot_receipts::saved(int slot) {
     slots_[slot].since_save = {};
 }
 
-reuse judge_restored(const slot_turns& turns, std::uint64_t tokens) {
+namespace {
+
+/// The first of the turns that led to what is in the slot now whose prompt goes beyond so many
+/// tokens; null if there is none, or it is not certain.
+const slot_turns::turn* first_beyond(const slot_turns& turns, std::uint64_t tokens) {
     const auto& all = turns.turns;
     if (!turns.complete || all.empty()) {
-        return reuse::unknown;
+        return nullptr;
     }
     auto begin = all.end() - 1;
     while (begin != all.begin() && goes_on(*(begin - 1), *begin)) {
@@ -89,7 +93,14 @@ reuse judge_restored(const slot_turns& turns, std::uint64_t tokens) {
     }
     const auto first = std::find_if(
         begin, all.end(), [tokens](const auto& turn) { return prompt_of(turn) > tokens; });
-    if (first == all.end()) {
+    return first == all.end() ? nullptr : &*first;
+}
+
+} // namespace
+
+reuse judge_restored(const slot_turns& turns, std::uint64_t tokens) {
+    const auto* first = first_beyond(turns, tokens);
+    if (first == nullptr) {
         return reuse::unknown;
     }
     if (first->receipt.reused >= tokens - tokens / 2) {
@@ -98,6 +109,11 @@ reuse judge_restored(const slot_turns& turns, std::uint64_t tokens) {
     constexpr std::uint64_t nothing = 64; // what all conversations begin with
     return first->proves_misses && first->receipt.reused <= nothing ? reuse::missed
                                                                     : reuse::unknown;
+}
+
+std::uint64_t reused_of_restored(const slot_turns& turns, std::uint64_t tokens) {
+    const auto* first = first_beyond(turns, tokens);
+    return first == nullptr ? 0 : first->receipt.reused;
 }
 
 bool chooses_cache(std::string_view body_start) {

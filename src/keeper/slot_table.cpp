@@ -71,6 +71,14 @@ std::vector<slot_state> slot_table::unsaved(std::uint64_t min_tokens, failures w
     return found;
 }
 
+std::vector<slot_state> slot_table::all() const {
+    std::vector<slot_state> slots;
+    for (const auto& [id, slot] : slots_) {
+        slots.push_back(slot);
+    }
+    return slots;
+}
+
 bool slot_table::is_saved(const llama::slot& slot) const {
     const auto known = slots_.find(slot.id);
     return known != slots_.end() && !known->second.changed && known->second.task == slot.task &&

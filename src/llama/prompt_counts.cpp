@@ -1,6 +1,7 @@
 #include "llama_hibernate/llama/prompt_counts.hpp"
 
 #include <charconv>
+#include <cmath>
 
 namespace hibernate::llama {
 
@@ -8,6 +9,15 @@ namespace {
 
 constexpr std::size_t longest_key = 32;    // longer than all that count
 constexpr std::size_t longest_scalar = 21; // one digit more than any 64-bit number
+
+/// Of milliseconds with decimals; 0 for what is none, or beyond what a prompt can take.
+std::chrono::microseconds read_milliseconds(std::string_view text) {
+    constexpr double longest = 1e12;
+    double value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool usable = read.ec == std::errc() && value > 0 && value < longest;
+    return std::chrono::microseconds(usable ? std::llround(value * 1000) : 0);
+}
 
 } // namespace
 
@@ -64,6 +74,11 @@ void prompt_counts::end_scalar() {
         return;
     }
     const auto in = here();
+    const bool is_time = (in == place::timings && key_ == "prompt_ms") ||
+                         (in == place::top && key_ == "timings/prompt_ms");
+    if (is_time) {
+        numbers_.prompt_time = read_milliseconds(scalar_);
+    }
     for (const auto& one : known) {
         if (one.in == in && one.key == key_) {
             std::uint64_t value = 0;
@@ -78,14 +93,14 @@ void prompt_counts::end_scalar() {
 
 std::optional<receipt> prompt_counts::receipt_of(const numbers& from) {
     if (from.cache_n && from.prompt_n) {
-        return receipt{*from.cache_n, *from.prompt_n};
+        return receipt{*from.cache_n, *from.prompt_n, from.prompt_time};
     }
     if (from.cache_read_input_tokens && from.input_tokens) {
-        return receipt{*from.cache_read_input_tokens, *from.input_tokens};
+        return receipt{*from.cache_read_input_tokens, *from.input_tokens, {}};
     }
     const auto all = from.prompt_tokens ? from.prompt_tokens : from.input_tokens;
     if (all && from.cached_tokens && *from.cached_tokens <= *all) {
-        return receipt{*from.cached_tokens, *all - *from.cached_tokens};
+        return receipt{*from.cached_tokens, *all - *from.cached_tokens, {}};
     }
     return std::nullopt;
 }

@@ -165,7 +165,6 @@ awaitable<connection::after> connection::serve_request() {
         const auto read = read_request_head(client_.unread().substr(0, head_size_));
         client_.buffer.consume(head_size_);
         if (const auto* const request = std::get_if<request_head>(&read)) {
-            const shared_state::exchange_count counted(*shared_);
             const auto then = co_await serve(*request);
             co_return then;
         }
@@ -173,13 +172,19 @@ awaitable<connection::after> connection::serve_request() {
         refusal.status = bad.status;
         refusal.message = bad.reason;
     }
-    const answer_form form;
-    const auto then = co_await respond(refusal, form, 0);
+    shared_->hooks->answered(refusal.status);
+    auto text = render(refusal, answer_form());
+    const auto then = co_await respond(std::move(text), false, 0);
     co_return then;
 }
 
 awaitable<connection::after> connection::serve(const request_head& request) {
     auto view = make_view(request);
+    if (!surplus_ && shared_->hooks->owns(view)) {
+        const auto then = co_await let_owner_answer(request, view);
+        co_return then;
+    }
+    const shared_state::exchange_count counted(*shared_);
     auto& gate = shared_->gate;
     answer refusal;
     if (surplus_) {
@@ -247,11 +252,63 @@ awaitable<connection::after> connection::forward(const request_head& request, re
     form.http_1_0 = request.http_1_0;
     form.keep_alive = request.keep_alive && one.request_complete() &&
                       shared_->gate.current() != gate::state::closed;
-    const auto then = co_await respond(one.local_answer(), form, 0);
+    shared_->hooks->answered(one.local_answer().status);
+    auto text = render(one.local_answer(), form);
+    const auto then = co_await respond(std::move(text), form.keep_alive, 0);
     co_return then;
 }
 
-awaitable<connection::after> connection::refuse(const answer& what, const request_head& request) {
+awaitable<connection::after>
+connection::let_owner_answer(const request_head& request, const request_view& view) {
+    auto answer = co_await shared_->hooks->answer(view);
+    if (cut_) {
+        co_return after::close;
+    }
+    auto form = form_for(request);
+    if (answer.stream) {
+        form.keep_alive = false;
+    }
+    if (answer.stream && !form.head_only) {
+        const auto then = co_await send_stream(std::move(answer), form);
+        co_return then;
+    }
+    auto text = render(answer, form);
+    const auto then = co_await respond(std::move(text), form.keep_alive, request.body.length);
+    co_return then;
+}
+
+/// It may go on for ever, so that nobody waits for it: it ends when the gate closes.
+awaitable<connection::after> connection::send_stream(own_answer answer, answer_form form) {
+    idle_ = true;
+    auto piece = render(answer, form);
+    auto then = after::close;
+    while (!cut_ && shared_->gate.current() != gate::state::closed) {
+        const std::array<asio::const_buffer, 2> pieces{asio::buffer(piece), asio::const_buffer()};
+        error_code error;
+        set_deadline(shared_->settings.head_deadline);
+        co_await client_.stream.write(pieces, error);
+        client_.deadline = steady_time::max();
+        if (error) {
+            break;
+        }
+        auto coming = answer.stream->next();
+        auto leaving = client_.gone(shared_->settings.on_half_close);
+        auto first = co_await (std::move(coming) || std::move(leaving));
+        if (first.index() == 1) {
+            break;
+        }
+        piece = std::get<0>(std::move(first));
+        if (piece.empty()) {
+            then = after::finish;
+            break;
+        }
+    }
+    idle_ = false;
+    co_return then;
+}
+
+/// Of an answer to a request whose body was not read.
+answer_form connection::form_for(const request_head& request) const {
     // A client that waits for "100 Continue" may send its body or not: nobody knows what follows.
     const bool body_is_clear = request.body.how != framing::kind::chunked &&
                                request.body.length <= small_body &&
@@ -261,21 +318,27 @@ awaitable<connection::after> connection::refuse(const answer& what, const reques
     form.http_1_0 = request.http_1_0;
     form.keep_alive = request.keep_alive && body_is_clear && !surplus_ &&
                       shared_->gate.current() != gate::state::closed;
-    const auto then = co_await respond(what, form, request.body.length);
+    return form;
+}
+
+awaitable<connection::after> connection::refuse(const answer& what, const request_head& request) {
+    const auto form = form_for(request);
+    shared_->hooks->answered(what.status);
+    auto text = render(what, form);
+    const auto then = co_await respond(std::move(text), form.keep_alive, request.body.length);
     co_return then;
 }
 
 awaitable<connection::after>
-connection::respond(const answer& what, answer_form form, std::uint64_t unread_body) {
+connection::respond(std::string text, bool keep_alive, std::uint64_t unread_body) {
     set_deadline(shared_->settings.head_deadline);
-    const auto text = render(what, form);
     const std::array<asio::const_buffer, 2> pieces{asio::buffer(text), asio::const_buffer()};
     error_code error;
     co_await client_.stream.write(pieces, error);
     if (error) {
         co_return after::close;
     }
-    if (!form.keep_alive) {
+    if (!keep_alive) {
         co_return after::finish;
     }
     for (;;) {

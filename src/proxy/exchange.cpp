@@ -289,6 +289,9 @@ awaitable<exchange::response_end> exchange::relay_response() {
                               shared_.gate.current() != gate::state::closed;
         const auto plan = plan_delivery(*response, request_.http_1_0, may_keep);
         auto head = head_for_client(*response, plan);
+        if (!response->interim() || switched) {
+            shared_.hooks->answered(response->status);
+        }
         if (!response->interim()) {
             response_keeps_ = plan.keep_alive;
             upstream_keeps_ = may_be_sent_twice() && keeps_upstream(*response);

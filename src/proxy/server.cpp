@@ -137,6 +137,10 @@ void server::forget_upstream() {
     state_->shared->links.forget_child();
 }
 
+std::size_t server::connections() const noexcept {
+    return state_->shared->connections.size();
+}
+
 std::size_t server::exchanges_in_flight() const noexcept {
     return state_->shared->exchanges;
 }

@@ -20,7 +20,7 @@ collection collect_garbage(
 
     collection done;
     done.daemons = question.closed_directories.size();
-    for (const auto& [index, reason] : plan.victims) {
+    for (const auto& [index, reason, kind] : plan.victims) {
         const auto& item = stored.items[index];
         auto what = describe_item(root, item);
         if (!dry_run) {

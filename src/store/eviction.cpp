@@ -55,6 +55,26 @@ std::string reason_of(rank rank, const stored_item& item, const signature& now) 
     return {};
 }
 
+const char* name_of(rank rank) {
+    switch (rank) {
+    case rank::leftover:
+        return "leftover";
+    case rank::unusable:
+        return "unusable";
+    case rank::model_gone:
+        return "model_gone";
+    case rank::other_signature:
+        return "other_signature";
+    case rank::continued:
+        return "continued";
+    case rank::retired:
+        return "retired";
+    case rank::least_recent:
+        break;
+    }
+    return "least_recent";
+}
+
 class planner {
 public:
     planner(const inventory& stored, const eviction_question& question)
@@ -145,7 +165,7 @@ make_plan(const inventory& stored, const eviction_question& question, bool (*for
         }
         sure += goes ? 1 : 0;
         freed += stored.items[next.item].bytes;
-        plan.victims.push_back({next.item, std::move(next.reason)});
+        plan.victims.push_back({next.item, std::move(next.reason), name_of(next.rank)});
         plan.enough = enough_without(freed, stored, question);
     }
     if (!plan.enough) {

@@ -68,7 +68,9 @@ struct id_files {
 
 /// Files of a few bytes that are no items.
 bool is_housekeeping(const std::string& name) {
-    return name == lock_name || name == written_name || name == std::string(written_name) + ".tmp";
+    const std::string_view whole = name;
+    const auto stem = whole.ends_with(".tmp") ? whole.substr(0, whole.rfind('.')) : whole;
+    return name == lock_name || stem == written_name || stem == stopped_name;
 }
 
 class inventory_taker {
@@ -219,8 +221,8 @@ amount amount_of(const inventory& stored, stored_item::kind what) {
     return found;
 }
 
-std::map<snapshot_key, std::string> find_successors(const inventory& stored) {
-    std::map<snapshot_key, std::string> found;
+successors find_successors(const inventory& stored) {
+    successors found;
     for (const auto& item : stored.items) {
         if (item.what == stored_item::kind::snapshot) {
             for (const auto& old : item.manifest->supersedes) {
@@ -231,6 +233,33 @@ std::map<snapshot_key, std::string> find_successors(const inventory& stored) {
         }
     }
     return found;
+}
+
+std::string successor_of(const stored_item& item, const successors& known) {
+    const auto found = known.find({item.directory, item.id});
+    return found == known.end() || item.what != stored_item::kind::snapshot ? std::string()
+                                                                            : found->second;
+}
+
+const char* name_of_state(const stored_item& item, const std::string& superseded_by) {
+    using kind = stored_item::kind;
+    if (!superseded_by.empty()) {
+        return "superseded";
+    }
+    switch (item.what) {
+    case kind::snapshot:
+        return is_retired(*item.manifest) ? "retired" : "ready";
+    case kind::quarantined:
+        return "quarantined";
+    case kind::broken:
+        return "broken";
+    case kind::unreadable:
+        return "unreadable";
+    case kind::leftover:
+    case kind::foreign:
+        break;
+    }
+    return "";
 }
 
 std::uint64_t measure(disk& disk, const fs::path& root) {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
 namespace hibernate::store {
@@ -220,6 +220,15 @@ bool is_snapshot_name(std::string_view name, std::string_view extension) {
 
 bool is_retired(const manifest& what) {
     return what.missed >= misses_to_retire;
+}
+
+std::uint64_t useful_tokens(const manifest& what) {
+    return what.prompt_tokens != 0 ? what.prompt_tokens : what.tokens;
+}
+
+std::string format_time(wall_time time) {
+    const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(time);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds.time_since_epoch().count()));
 }
 
 wall_time wall_now() {

@@ -142,7 +142,7 @@ bool room_keeper::make_room(inventory& stored, eviction_question& question) {
 /// False if one could not be removed; its directory is closed then, so there is an end to it.
 bool room_keeper::remove_victims(
     const inventory& stored, const eviction_plan& plan, eviction_question& question) {
-    for (const auto& [index, reason] : plan.victims) {
+    for (const auto& [index, reason, kind] : plan.victims) {
         const auto& item = stored.items[index];
         const auto what = describe_item(root_, item);
         if (const auto failed = remove_item(disk_, root_, item)) {
@@ -153,6 +153,9 @@ bool room_keeper::remove_victims(
         log::write(
             log::level::info, fmt::format("removed {} to make room: {}", what, reason),
             {{"snapshot", item.id}, {"bytes", item.bytes}});
+        if (on_removal_) {
+            on_removal_(kind);
+        }
     }
     return true;
 }

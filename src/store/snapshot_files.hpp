@@ -23,6 +23,8 @@ inline constexpr std::string_view unfinished_extension = ".json.tmp";
 inline constexpr std::string_view lock_name = "lock";
 /// write_account's.
 inline constexpr std::string_view written_name = "written";
+/// stop_record's.
+inline constexpr std::string_view stopped_name = "stopped";
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);

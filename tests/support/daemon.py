@@ -61,6 +61,16 @@ class DaemonCase(harness.Case):
         self.assertEqual(answer.status, 200, answer)
         return answer.json
 
+    def go_on(self, daemon, text):
+        """The next turn of a conversation that seed() left, with a long question."""
+        messages = [{"role": "user", "content": text},
+                    {"role": "assistant", "content": self.replies[text]},
+                    {"role": "user", "content": "And what came after that? " * 20}]
+        answer = harness.post(daemon.port, "/v1/chat/completions",
+                              {"messages": messages, "max_tokens": 8, "temperature": 0})
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
     def child(self, daemon):
         """The pid of its child."""
         return harness.wait_until(
@@ -112,8 +122,10 @@ class DaemonCase(harness.Case):
     def seed(self, *texts):
         """Leaves a snapshot of each text in the store, and an empty log; two slots at most."""
         daemon = self.ready("-np", 2)
+        self.replies = {}
         for slot, text in enumerate(texts or (LONG,)):
-            self.complete(daemon, text, id_slot=slot)
+            answer = self.complete(daemon, text, id_slot=slot)
+            self.replies[text] = answer["choices"][0]["message"]["content"]
         self.stop(daemon)
         self.assertEqual(len(self.snapshot_tokens()), len(texts or (LONG,)), daemon.output)
         self.log.unlink()

@@ -19,6 +19,7 @@ struct child_facts {
     std::uint64_t context_size = 0; ///< tokens of one slot; 0: not known
     std::string model_name;         ///< for people: the model's file name
     std::string model_path;         ///< absolute; empty if the child does not say
+    std::string build;              ///< likewise: "b11669-Debian"
     /// Of a slot's state, as its model's header tells: see llama::bytes_per_token.
     std::optional<std::uint64_t> bytes_per_token;
     llama::context_memory memory = llama::context_memory::everything;

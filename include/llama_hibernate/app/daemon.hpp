@@ -13,6 +13,7 @@
 
 #include "llama_hibernate/app/keeping.hpp"
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/app/own_paths.hpp"
 #include "llama_hibernate/app/request_hooks.hpp"
 #include "llama_hibernate/app/server_process.hpp"
 #include "llama_hibernate/app/service_notifier.hpp"
@@ -66,6 +67,7 @@ private:
     awaitable<void> interrupt_child();
     awaitable<void> finish();
 
+    admin::overview look() const;
     awaitable<void> end_open_streams(clock::time_point deadline);
     void spawn(awaitable<void> task);
     void leave();
@@ -83,6 +85,7 @@ private:
     keeping keeping_;
 
     request_hooks hooks_;
+    own_paths own_paths_;
     proxy::gate gate_;
     proxy::server server_;
 
@@ -95,6 +98,8 @@ private:
     bool abandon_ = false;            ///< no further restore or save is started
 
     clock::time_point started_;       ///< or when the child died that is started again
+    store::wall_time started_at_;     ///< the same, for people
+    store::wall_time state_since_;    ///< likewise, of the phase of the life cycle
     clock::time_point first_stop_;    ///< when the first stop signal came
     clock::time_point stop_deadline_; ///< when we must be gone
     std::exception_ptr failure_;

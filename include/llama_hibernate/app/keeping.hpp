@@ -14,15 +14,18 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "llama_hibernate/admin/overview.hpp"
 #include "llama_hibernate/app/boundary_policy.hpp"
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/app/journal.hpp"
 #include "llama_hibernate/app/live_saving.hpp"
 #include "llama_hibernate/app/options.hpp"
 #include "llama_hibernate/app/restoring.hpp"
 #include "llama_hibernate/app/reuse_watch.hpp"
 #include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/app/start_report.hpp"
+#include "llama_hibernate/app/store_look.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/save_speed.hpp"
@@ -30,6 +33,7 @@
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
 #include "llama_hibernate/store/room.hpp"
+#include "llama_hibernate/store/stop_record.hpp"
 #include "llama_hibernate/store/write_account.hpp"
 
 namespace hibernate::app {
@@ -106,8 +110,18 @@ public:
     /// comes until the deadline.
     awaitable<void> finish(time_point deadline);
 
+    /// What people may see of all that, as it was last learned: nobody is asked.
+    void describe(admin::overview& into) const;
+    admin::tallies& tallies() noexcept { return journal_.tallies(); }
+
+    /// For what describe() tells of the store: looks at it in the background, or waits for that.
+    void look_at_store();
+    awaitable<void> refresh_look(std::chrono::milliseconds patience);
+
     /// Destroying this object would wait for a disk.
-    bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
+    bool disk_is_busy() const noexcept {
+        return background_.busy() || disk_thread_.busy() || (look_ && look_->busy());
+    }
 
     /// The child has died: what was known of it is void.
     void forget_child();
@@ -128,6 +142,7 @@ private:
     save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
     void note(const save_report& report);
     void begin_look_for_reuse();
+    void remember_stop(const save_report& report, bool cut_short);
 
     // On either disk thread.
     void note_restored(const std::vector<std::string>& ids);
@@ -149,6 +164,8 @@ private:
     std::vector<std::string> restored_ids_;
     std::set<std::string> in_use_; ///< restored into the child that runs
     reuse_watch reuse_;
+    journal journal_;
+    std::optional<store::stop_record> last_stop_; ///< of the daemon before us
     boundary_policy boundary_;
     /// The last one that was saved while serving: room for the next is not made from it. All others
     /// may go, the least recently used first; else a full store would keep its oldest for ever.
@@ -159,6 +176,7 @@ private:
     std::atomic<bool> stop_reading_{false}; ///< of snapshots to check them
     bool quarantine_reported_ = false;      ///< used on the disk thread
     bool reuse_reported_ = false;           ///< used on the background thread
+    std::unique_ptr<store_look> look_;      ///< where directory_ is
     // The last, so that they end first.
     disk_thread background_;  ///< for what may take its time
     disk_thread disk_thread_; ///< for what somebody waits for

@@ -22,6 +22,7 @@ enum class mode {
     help,                ///< print our help and exit 0
     version,             ///< print our version and exit 0
     store,               ///< look after the store (commands/store_command.hpp)
+    status,              ///< show what a daemon does (commands/status_command.hpp)
     print_configuration, ///< print what is set and exit 0
 };
 
@@ -63,7 +64,8 @@ struct options {
     log::format log_format = log::format::text;
 
     std::vector<std::string> server_arguments; ///< everything that is not ours, in order
-    std::vector<std::string> store_arguments;  ///< of mode::store: the same, after "store"
+    /// Of mode::store and mode::status: the same, after that word.
+    std::vector<std::string> command_arguments;
 
     std::vector<setting> settings; ///< one for each option, in the table's order
 

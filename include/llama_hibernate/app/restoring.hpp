@@ -37,8 +37,16 @@ enum class child_state {
     gone,   ///< it broke off a connection: it died, or is about to
 };
 
+struct restored_snapshot {
+    std::string id;
+    int slot = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t useful_tokens = 0; ///< that every client's next prompt should find
+    std::chrono::microseconds time{0};
+};
+
 struct restore_report {
-    std::vector<std::string> restored_ids;
+    std::vector<restored_snapshot> restored;
     std::vector<std::string> in_slots; ///< those of them that were restored last, to stay there
     std::uint64_t tokens = 0;
     std::chrono::milliseconds time{0};

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llama_hibernate/app/boundary_policy.hpp"
@@ -22,11 +23,20 @@
 
 namespace hibernate::app {
 
+struct saved_snapshot {
+    std::string id;
+    int slot = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t bytes = 0;
+    std::chrono::microseconds time{0};
+};
+
 struct save_report {
-    std::vector<std::string> saved_ids; ///< committed, to be made durable later
+    std::vector<saved_snapshot> saved; ///< committed, to be made durable later
     std::vector<std::string> superseded_ids;
-    std::size_t missed = 0;         ///< of those: restored, and computed again
-    std::optional<llama::slot> cut; ///< the slot that was cut last, as it is now
+    std::size_t missed = 0;                          ///< of those: restored, and computed again
+    std::vector<std::pair<std::string, int>> reused; ///< or reused, by what was in that slot
+    std::optional<llama::slot> cut;                  ///< the slot that was cut last, as it is now
     std::size_t conversations = 0;
     std::uint64_t tokens = 0;
     std::uint64_t bytes = 0;

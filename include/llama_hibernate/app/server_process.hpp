@@ -33,6 +33,7 @@ public:
     boost::system::error_code launch(const std::string& slot_save_path);
 
     bool running() const noexcept { return child_ && child_->running(); }
+    int pid() const noexcept { return child_ ? child_->pid() : -1; }
     void send(int signal) noexcept;
 
     /// Completes when it has ended; see process::child::wait().

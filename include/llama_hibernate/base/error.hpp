@@ -10,6 +10,7 @@ namespace hibernate {
 namespace exit_status {
 inline constexpr int failure = 1;          ///< a start that cannot succeed
 inline constexpr int usage = 2;            ///< an option that we do not know or cannot read
+inline constexpr int no_answer = 3;        ///< `status`: nothing answers
 inline constexpr int not_executable = 126; ///< as a shell says it: found, but cannot be executed
 inline constexpr int not_found = 127;      ///< as a shell says it: no such program
 } // namespace exit_status

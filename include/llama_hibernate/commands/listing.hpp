@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "llama_hibernate/store/inventory.hpp"
@@ -24,19 +23,10 @@ std::string list_as_table(
 std::string list_as_json(
     const store::inventory& stored, const std::filesystem::path& root, std::uint64_t max_disk);
 
-/// As store::find_successors() tells.
-using successors = std::map<store::snapshot_key, std::string>;
-
-/// The id of the snapshot that waits to supersede it; empty: none.
-std::string successor_of(const store::stored_item& item, const successors& known);
-
 /// "ready", "ready, pinned", "superseded", "quarantined: ...", "broken: ...": of what has an id.
 std::string describe_state(const store::stored_item& item, const std::string& superseded_by);
 
 /// "35 s", "12 min", "5 h", "3 d": how long ago, rounded down. The clock may have been set back.
 std::string format_age(store::wall_time then, store::wall_time now);
-
-/// "2026-09-28T12:33:20Z"
-std::string format_time(store::wall_time time);
 
 } // namespace hibernate::commands

@@ -83,6 +83,9 @@ private:
 /// later ones may have lost their slot, or their place in the RAM cache, to those before them.
 reuse judge_restored(const slot_turns& turns, std::uint64_t tokens);
 
+/// How many tokens that first request found; 0 if it is not known.
+std::uint64_t reused_of_restored(const slot_turns& turns, std::uint64_t tokens);
+
 /// Whether a request chooses its slot, or does not want to reuse anything, by what stands in its
 /// body: then what it finds proves nothing.
 bool chooses_cache(std::string_view body_start);

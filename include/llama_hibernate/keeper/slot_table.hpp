@@ -45,6 +45,8 @@ public:
     std::vector<slot_state>
     unsaved(std::uint64_t min_tokens, failures which = failures::without) const;
 
+    std::vector<slot_state> all() const; ///< by their ids
+
     /// Whether the slot was saved after the task that is the last one in it.
     bool is_saved(const llama::slot& slot) const;
 

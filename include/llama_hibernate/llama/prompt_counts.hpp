@@ -3,7 +3,7 @@
 //
 // Each API tells it in its own way:
 //
-//     "timings":{"cache_n":R,"prompt_n":C}                      completions and chat
+//     "timings":{"cache_n":R,"prompt_n":C,"prompt_ms":T}        completions and chat
 //     "usage":{"prompt_tokens":R+C,"prompt_tokens_details":{"cached_tokens":R}}      likewise
 //     "usage":{"input_tokens":R+C,"input_tokens_details":{"cached_tokens":R}}        /v1/responses
 //     "usage":{"input_tokens":C,"cache_read_input_tokens":R}    /v1/messages
@@ -15,6 +15,7 @@
 // and within strings they are text.
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,7 @@ namespace hibernate::llama {
 struct receipt {
     std::uint64_t reused = 0;   ///< found in the slot, or in a cache that was loaded into it
     std::uint64_t computed = 0; ///< evaluated for this completion
+    std::chrono::microseconds compute_time{0}; ///< for those; 0: not told
 
     friend bool operator==(const receipt&, const receipt&) = default;
 };
@@ -61,6 +63,7 @@ private:
         std::optional<std::uint64_t> cache_n, prompt_n;
         std::optional<std::uint64_t> prompt_tokens, input_tokens;
         std::optional<std::uint64_t> cached_tokens, cache_read_input_tokens;
+        std::chrono::microseconds prompt_time{0};
     };
 
     std::size_t pass_string(std::string_view bytes, std::size_t at);

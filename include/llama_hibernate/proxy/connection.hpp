@@ -26,7 +26,7 @@ public:
     awaitable<void> run();
 
     void cut();                          ///< closes both sides; an exchange ends as `cut`
-    void close_if_idle();                ///< closes it if it waits for a further request
+    void close_if_idle();                ///< closes it if nothing is under way that has an end
     void close_if_late(steady_time now); ///< closes it if its deadline is over
     bool watch_client();                 ///< as exchange::watch_client, of the one in progress
 
@@ -38,13 +38,16 @@ private:
     awaitable<head_end> read_head();
     awaitable<after> serve_request();
     awaitable<after> serve(const request_head& request);
+    awaitable<after> let_owner_answer(const request_head& request, const request_view& view);
+    awaitable<after> send_stream(own_answer answer, answer_form form);
     awaitable<after> forward(const request_head& request, request_view& view);
     awaitable<bool> held_client_stayed();
 
     /// Sends an answer of our own to a request whose body was not read.
     awaitable<after> refuse(const answer& what, const request_head& request);
     /// unread_body: what of the request still comes and is thrown away to keep the connection.
-    awaitable<after> respond(const answer& what, answer_form form, std::uint64_t unread_body);
+    answer_form form_for(const request_head& request) const;
+    awaitable<after> respond(std::string text, bool keep_alive, std::uint64_t unread_body);
     awaitable<void> finish();
 
     bool is_health(const request_head& request, std::string_view path) const;
@@ -53,7 +56,7 @@ private:
     std::shared_ptr<shared_state> shared_;
     client_side client_;
     const bool surplus_;
-    bool idle_ = false;   ///< waits for the first byte of a request
+    bool idle_ = false; ///< waits for the first byte of a request, or sends a stream of the owner's
     bool served_ = false; ///< had a request; a client that just connected may be sending its first
     bool cut_ = false;
     std::size_t head_size_ = 0;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "llama_hibernate/base/awaitable.hpp"
 
@@ -51,6 +53,27 @@ struct refusal {
     std::string type = "permission_error";
 };
 
+/// A body that its owner makes while it is sent.
+class piece_source {
+public:
+    virtual ~piece_source() = default;
+
+    /// The next piece; an empty one is the end. It may take its time; cancelled (terminal) when the
+    /// client leaves or the gate closes.
+    virtual awaitable<std::string> next() = 0;
+};
+
+/// An answer of the owner's own.
+struct own_answer {
+    unsigned status = 200;
+    /// All but those that say how long the body is, and what becomes of the connection.
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::string body;
+    /// In place of the body. The end of the connection ends it, and it ends as soon as the gate
+    /// closes: nobody waits for it.
+    std::unique_ptr<piece_source> stream;
+};
+
 /// How an exchange ended, seen from the client.
 enum class outcome {
     complete,        ///< the response was relayed to its end
@@ -62,6 +85,14 @@ enum class outcome {
 class hooks {
 public:
     virtual ~hooks() = default;
+
+    /// Asked of every request whose head is valid, whatever the state of the gate: whether its
+    /// owner answers it. Then nothing else is asked of it, the child never sees it, and it counts
+    /// as a connection, but not as an exchange in flight.
+    virtual bool owns(const request_view&) { return false; }
+
+    /// The answer to a request that it owns.
+    virtual awaitable<own_answer> answer(const request_view&) { co_return own_answer(); }
 
     /// Asked of every request whose head is valid and that the gate lets through; a refusal is
     /// answered by the proxy, and the child never sees the request.
@@ -95,6 +126,10 @@ public:
     /// Called exactly once for every before_forward, whatever happened. For a `cut` it is called
     /// within cut_connections(), or the server's destructor.
     virtual void after_response(const request_view&, outcome) {}
+
+    /// Told once of every request that it does not own and that gets a final status (or 101),
+    /// whoever it is from, when that is about to be sent.
+    virtual void answered(unsigned) {}
 };
 
 } // namespace hibernate::proxy

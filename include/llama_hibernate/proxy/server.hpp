@@ -73,6 +73,8 @@ public:
     /// The child is gone, and somebody else may listen there.
     void forget_upstream();
 
+    std::size_t connections() const noexcept;
+
     /// Exchanges between a client's head and the end of its response, tunnels included.
     std::size_t exchanges_in_flight() const noexcept;
 

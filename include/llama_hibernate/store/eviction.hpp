@@ -42,6 +42,9 @@ struct eviction_question {
 struct victim {
     std::size_t item = 0; ///< index into the inventory's items
     std::string reason;   ///< a clause
+    /// The group that it belongs to: "leftover", "unusable", "model_gone", "other_signature",
+    /// "continued", "retired" or "least_recent".
+    const char* kind = "";
 };
 
 struct eviction_plan {

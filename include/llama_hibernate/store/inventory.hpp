@@ -65,7 +65,15 @@ using snapshot_key = std::pair<std::string, std::string>;
 
 /// The snapshots that another one, which can be restored, continues, each with the id of that one:
 /// they are kept until its data is on the medium, and are not restored meanwhile.
-std::map<snapshot_key, std::string> find_successors(const inventory& stored);
+using successors = std::map<snapshot_key, std::string>;
+successors find_successors(const inventory& stored);
+
+/// The id of the snapshot that waits to supersede it; empty: none.
+std::string successor_of(const stored_item& item, const successors& known);
+
+/// What people call it: "ready", "superseded", "retired", "quarantined", "broken", "unreadable";
+/// empty for what has no id.
+const char* name_of_state(const stored_item& item, const std::string& superseded_by);
 
 /// The bytes of all that is under the root, as an inventory counts them, without reading a file:
 /// quick.

@@ -17,6 +17,9 @@ namespace hibernate::store {
 using wall_time = std::chrono::sys_time<std::chrono::milliseconds>;
 wall_time wall_now();
 
+/// "2026-09-28T12:33:20Z"
+std::string format_time(wall_time time);
+
 /// What a client sends of the last reply when a conversation goes on.
 enum class continuation {
     unknown,
@@ -84,6 +87,10 @@ struct manifest {
 
 /// Restores of it were of no use twice in a row: it is not restored any more.
 bool is_retired(const manifest& what);
+
+/// How many of its tokens every client's next prompt should find: more than the prompt is of use
+/// only to those that repeat the reply as it was.
+std::uint64_t useful_tokens(const manifest& what);
 
 std::string write_manifest(const manifest& what);
 

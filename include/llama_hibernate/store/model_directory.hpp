@@ -3,6 +3,7 @@
 //
 //     lock                   flock'ed while a daemon uses the directory
 //     written                how much was written here today (write_account.hpp)
+//     stopped                what the last stop saved (stop_record.hpp)
 //     <id>.kv                the state file as llama-server wrote it; an id is 16 hex digits
 //     <id>.json              its manifest: the rename of this file is the commit
 //     <id>.json.tmp          a manifest being written

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,11 @@ public:
         /// room is made for that, as far as there is any.
         std::optional<std::uint64_t> bytes_per_token;
     };
+
+    /// Told of each removal, with the reason as victim::kind has it, where the removal is done.
+    void on_removal(std::function<void(const std::string& kind)> observer) {
+        on_removal_ = std::move(observer);
+    }
 
     /// Brings the store below max_disk, and says what foreign files count towards it. If it takes
     /// that, what is in use goes as well: the bound holds over everything.
@@ -68,6 +74,7 @@ private:
     std::filesystem::path root_;
     std::string directory_;
     disk_bound bound_;
+    std::function<void(const std::string& kind)> on_removal_;
 };
 
 } // namespace hibernate::store

@@ -20,7 +20,8 @@ KIB = 1024
 
 class BoundCase(DaemonCase):
     def used(self):
-        return sum(path.lstat().st_size for path in self.root.rglob("*") if path.is_file())
+        return sum(path.lstat().st_size for path in self.root.rglob("*")
+                   if path.is_file() and path.name != "stopped")
 
     def ids(self):
         return {path.stem for path in self.root.glob("*/*.kv")}

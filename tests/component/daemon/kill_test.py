@@ -72,7 +72,8 @@ class Kill(DaemonCase):
         self.assertGreaterEqual(told["timings"]["cache_n"], self.old, daemon.output)
 
         def names():
-            return sorted(path.name for path in self.root.glob("*/*") if path.name != "lock")
+            return sorted(path.name for path in self.root.glob("*/*")
+                          if path.name not in ("lock", "stopped", "stopped.tmp"))
 
         # What is unfinished is finished in the background.
         harness.wait_until(lambda: [name[16:] for name in names()] == [".json", ".kv"], 5,

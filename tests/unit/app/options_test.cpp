@@ -55,11 +55,16 @@ TEST_CASE("options: store takes its own arguments, and ours wherever they stand"
     const auto read_store =
         read({"--hibernate-dir", "/s", "store", "rm", "--all", "--hibernate-max-disk=1KiB"});
     CHECK(read_store.mode == mode::store);
-    CHECK(read_store.store_arguments == arguments{"rm", "--all"});
+    CHECK(read_store.command_arguments == arguments{"rm", "--all"});
     CHECK(read_store.root == "/s");
     CHECK(read_store.max_disk == 1024);
-    CHECK(read({"store"}).store_arguments.empty());
-    CHECK(read({"store", "--help"}).store_arguments == arguments{"--help"});
+    CHECK(read({"store"}).command_arguments.empty());
+    CHECK(read({"store", "--help"}).command_arguments == arguments{"--help"});
+    const auto status = read({"status", "--json", "--hibernate-dir", "/a", "unix:/b.sock"});
+    CHECK(status.mode == mode::status);
+    CHECK(status.command_arguments == arguments{"--json", "unix:/b.sock"});
+    CHECK(status.root == "/a");
+    CHECK(read({"run", "status", "-m", "a.gguf"}).server == "status");
     // Whoever has a llama-server of that name can say so.
     CHECK(read({"run", "store", "-m", "a"}).server == "store");
     CHECK(read({"./ls", "-m", "a"}).server == "./ls");

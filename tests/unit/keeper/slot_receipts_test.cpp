@@ -202,4 +202,11 @@ TEST_CASE("what the first request of a restored conversation says of it") {
     CHECK(judge_restored(cases.turns, 1000) == cases.expected);
 }
 
+TEST_CASE("what the first request beyond a restored snapshot found is told") {
+    const slot_turns turns{{{{900, 200}, true}, {{1100, 20}, false}}, true};
+    CHECK(keeper::reused_of_restored(turns, 1000) == 900);
+    CHECK(keeper::reused_of_restored(turns, 5000) == 0);
+    CHECK(keeper::reused_of_restored({turns.turns, false}, 1000) == 0);
+}
+
 } // namespace hibernate

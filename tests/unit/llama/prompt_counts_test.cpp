@@ -51,6 +51,28 @@ TEST_CASE("the order of keys and the space between them mean nothing") {
     CHECK(counts_in(document) == receipt{3, 4});
 }
 
+TEST_CASE("the time that a prompt took is read with its counts") {
+    using std::chrono::microseconds;
+    const auto time_of = [](const std::string& text) {
+        const auto told =
+            counts_in(R"({"timings":{"cache_n":3,"prompt_n":4,"prompt_ms":)" + text + "}}");
+        REQUIRE(told);
+        return told->compute_time;
+    };
+    CHECK(time_of("1.5") == microseconds(1500));
+    CHECK(time_of("0.26") == microseconds(260));
+    CHECK(time_of("12") == microseconds(12'000));
+    CHECK(time_of("2.5e2") == microseconds(250'000));
+    for (const char* text : {"-1", "null", "1e300", "\"1\"", "nan", "inf"}) {
+        CAPTURE(text);
+        CHECK(time_of(text) == microseconds(0));
+    }
+    // Of another object it says nothing.
+    const auto told =
+        counts_in(R"([{"timings":{"prompt_ms":7}},{"timings":{"cache_n":3,"prompt_n":4}}])");
+    CHECK(told == receipt{3, 4});
+}
+
 TEST_CASE("timings are preferred, wherever they stand") {
     const std::string usage =
         R"("usage":{"prompt_tokens":2,"prompt_tokens_details":{"cached_tokens":1}})";

@@ -14,9 +14,9 @@ TEST_CASE("an unavailable server answers as llama-server does, and says when to 
     CHECK(
         render(what, form) == "HTTP/1.1 503 Service Unavailable\r\n"
                               "Content-Type: application/json; charset=utf-8\r\n"
+                              "Retry-After: 1\r\n"
                               "Content-Length: " +
-                                  std::to_string(body.size()) + "\r\nRetry-After: 1\r\n\r\n" +
-                                  body);
+                                  std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
 TEST_CASE("the answer to a HEAD has the length of a body, and none") {
@@ -34,6 +34,23 @@ TEST_CASE("an answer tells what becomes of the connection") {
     CHECK(render(answer{}, form).find("Connection") == std::string::npos);
     form.http_1_0 = true;
     CHECK(render(answer{}, form).find("\r\nConnection: keep-alive\r\n") != std::string::npos);
+}
+
+TEST_CASE("an owner's answer has its own fields, and a stream no length") {
+    struct nothing final : piece_source {
+        hibernate::awaitable<std::string> next() override { co_return std::string(); }
+    };
+    own_answer what;
+    what.fields = {{"Content-Type", "text/html"}, {"Cache-Control", "no-store"}};
+    what.body = "<p>";
+    answer_form form;
+    form.keep_alive = true;
+    CHECK(
+        render(what, form) == "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+                              "Cache-Control: no-store\r\nContent-Length: 3\r\n\r\n<p>");
+    what.body.clear();
+    what.stream = std::make_unique<nothing>();
+    CHECK(render(what, {}).find("Content-Length") == std::string::npos);
 }
 
 TEST_CASE("only a 503 asks to retry") {

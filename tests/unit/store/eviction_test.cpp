@@ -116,6 +116,8 @@ TEST_CASE("each victim has its reason") {
     const auto plan = plan_eviction(all.stored, question);
     REQUIRE(plan.victims.size() == 11);
     CHECK(plan.victims[0].reason == "the leftover of a save that was cut off");
+    CHECK(plan.victims[0].kind == std::string("leftover"));
+    CHECK(plan.victims[10].kind == std::string("least_recent"));
     CHECK(plan.victims[1].reason == "a reason");
     CHECK(plan.victims[2].reason == "a reason");
     CHECK(plan.victims[3].reason == "its model /gone.gguf is not there any more");

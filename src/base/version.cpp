@@ -1,0 +1,7 @@
+#include "llama_hibernate/base/version.hpp"
+
+namespace hibernate {
+
+const char* const version = HIBERNATE_VERSION;
+
+} // namespace hibernate
