@@ -25,11 +25,11 @@ struct slot {
     int id = 0;
     int context_size = 0; ///< n_ctx, in tokens
     bool is_processing = false;
-    bool speculative = false; ///< tokens are drafted, by another model or from the text so far
     /// Tokens in the slot now; none for a slot that never ran a task since the child started
     /// (llama-server shows no count for it, not even after a restore).
     std::optional<std::uint64_t> tokens;
-    std::int64_t task = -1; ///< id_task: the last that ran in it; -1: none yet
+    std::int64_t task = -1;   ///< id_task: the last that ran in it; -1: none yet
+    bool speculative = false; ///< tokens are drafted, by another model or from the text so far
 };
 
 /// From POST /slots/{id}?action=save. An empty slot answers 200 with tokens 0.

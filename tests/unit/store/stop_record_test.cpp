@@ -30,10 +30,11 @@ TEST_CASE("what is no record of a stop counts as none") {
     REQUIRE_FALSE(disk.create_private_directory(directory));
     for (const char* text : {"", "[]", "{", "{}", "null"}) {
         CAPTURE(text);
-        REQUIRE_FALSE(disk.replace(directory / "stopped", text));
+        REQUIRE_FALSE(disk.replace(directory / "stopped", text, hibernate::when_synced::later));
         CHECK_FALSE(store::read_stop_record(disk, directory));
     }
-    REQUIRE_FALSE(
-        disk.replace(directory / "stopped", R"({"ended":-1,"tokens":"x","bytes":1e300})"));
+    REQUIRE_FALSE(disk.replace(
+        directory / "stopped", R"({"ended":-1,"tokens":"x","bytes":1e300})",
+        hibernate::when_synced::later));
     CHECK(store::read_stop_record(disk, directory) == store::stop_record());
 }
