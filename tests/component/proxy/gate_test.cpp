@@ -21,8 +21,8 @@ std::string unavailable(const std::string& reason, const std::string& connection
     const auto body =
         R"({"error":{"code":503,"message":")" + reason + R"(","type":"unavailable_error"}})";
     return "HTTP/1.1 503 Service Unavailable\r\n"
-           "Content-Type: application/json; charset=utf-8\r\nContent-Length: " +
-           std::to_string(body.size()) + "\r\nRetry-After: 1\r\n" + connection + "\r\n" + body;
+           "Content-Type: application/json; charset=utf-8\r\nRetry-After: 1\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n" + connection + "\r\n" + body;
 }
 
 const std::string closing = "Connection: close\r\n";
