@@ -38,7 +38,9 @@ target_include_directories(hibernate_third_party SYSTEM PUBLIC ${XXHASH_INCLUDE_
 target_compile_definitions(hibernate_third_party PUBLIC
     BOOST_ASIO_SEPARATE_COMPILATION
     BOOST_BEAST_SEPARATE_COMPILATION
-    BOOST_ASIO_NO_DEPRECATED)
+    BOOST_ASIO_NO_DEPRECATED
+    # Coroutine frames that Asio keeps for the next call: as many as are nested where a chunk passes.
+    BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 target_link_libraries(hibernate_third_party PRIVATE hibernate_shipped)
 target_link_libraries(hibernate_third_party PUBLIC
     Boost::headers OpenSSL::SSL OpenSSL::Crypto spdlog::spdlog fmt::fmt

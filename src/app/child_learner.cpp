@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "llama_hibernate/app/state_version.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 
@@ -20,7 +21,7 @@ constexpr auto props_patience = 10s;
 
 } // namespace
 
-asio::awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()> abandoned) {
+awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()> abandoned) {
     const auto deadline = clock::now() + props_patience;
     for (;;) {
         // A build may answer /health before it answers /props.

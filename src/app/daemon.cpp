@@ -4,14 +4,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
@@ -40,6 +41,7 @@ constexpr auto call_limit = 2s;      // for a small question to a child that is 
 constexpr auto longest_reserve = 1s; // of the stop budget, for the child's own end
 constexpr auto last_moment = 100ms;  // of the stop budget, for our own end
 constexpr std::uint16_t default_port = 8080;
+constexpr int own_connections = 2; // of the child's threads, those that our own calls may take
 constexpr std::size_t other_descriptors = 256; // besides those of clients and their requests
 
 proxy::server_settings make_settings(const options& options, const llama::server_args& args) {
@@ -55,6 +57,9 @@ proxy::server_settings make_settings(const options& options, const llama::server
     settings.max_connections = options.max_connections;
     settings.on_half_close =
         options.half_close_keeps ? proxy::half_close::keep : proxy::half_close::abort;
+    const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+    const int spare_threads = args.connection_threads(processors) - own_connections;
+    settings.kept_upstream = static_cast<std::size_t>(std::max(spare_threads, 0));
     return settings;
 }
 
@@ -120,7 +125,7 @@ int daemon::run() {
     return lifecycle_.exit_status();
 }
 
-void daemon::spawn(asio::awaitable<void> task) {
+void daemon::spawn(awaitable<void> task) {
     asio::co_spawn(context_, std::move(task), [this](const std::exception_ptr& failure) {
         if (failure && !failure_) {
             failure_ = failure;
@@ -136,7 +141,7 @@ void daemon::leave() {
 
 // ---------------------------------------------------------------------------------- start-up
 
-asio::awaitable<void> daemon::start_up() {
+awaitable<void> daemon::start_up() {
     co_await bind_listeners();
     co_await keeping_.open();
     life_begun_ = true;
@@ -145,7 +150,7 @@ asio::awaitable<void> daemon::start_up() {
     }
 }
 
-asio::awaitable<void> daemon::bind_listeners() {
+awaitable<void> daemon::bind_listeners() {
     const auto deadline = clock::now() + bind_patience;
     bool told = false;
     for (;;) {
@@ -170,9 +175,9 @@ asio::awaitable<void> daemon::bind_listeners() {
 
 // ------------------------------------------------------------------------- events and actions
 
-asio::awaitable<void> daemon::watch_signals() {
+awaitable<void> daemon::watch_signals() {
     for (;;) {
-        const int signal = co_await signals_.async_wait(asio::use_awaitable);
+        const int signal = co_await signals_.async_wait(use_awaitable);
         const bool nothing_to_stop = !life_begun_ || lifecycle_.phase() == keeper::phase::finished;
         if (nothing_to_stop) {
             leave();
@@ -248,7 +253,7 @@ void daemon::perform(keeper::action what) {
 
 // ----------------------------------------------------------------------------------- the child
 
-asio::awaitable<void> daemon::live_child() {
+awaitable<void> daemon::live_child() {
     auto life_started = clock::now();
     process::exit_report report;
     for (int launches = 1;; ++launches) {
@@ -313,7 +318,7 @@ bool daemon::launch_child() {
     return true;
 }
 
-asio::awaitable<void> daemon::watch_health(int life) {
+awaitable<void> daemon::watch_health(int life) {
     const auto client = client_;
     while (life == life_ && lifecycle_.phase() == keeper::phase::loading && child_.running()) {
         if (!child_.listens()) {
@@ -330,7 +335,7 @@ asio::awaitable<void> daemon::watch_health(int life) {
     }
 }
 
-asio::awaitable<void> daemon::start_child_later() {
+awaitable<void> daemon::start_child_later() {
     started_ = clock::now();
     log::warning(
         "llama-server is started again in {}", format_duration(lifecycle_.restart_delay()));
@@ -338,7 +343,7 @@ asio::awaitable<void> daemon::start_child_later() {
     dispatch({event::kind::restart_due, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::interrupt_child() {
+awaitable<void> daemon::interrupt_child() {
     if (!child_.running()) { // the next one was not started yet
         dispatch({event::kind::child_exited, 0, 0ms});
         co_return;
@@ -355,14 +360,14 @@ asio::awaitable<void> daemon::interrupt_child() {
 
 // --------------------------------------------------------------------------------- the slots
 
-asio::awaitable<void> daemon::wait_for_death(int life) {
+awaitable<void> daemon::wait_for_death(int life) {
     const auto deadline = clock::now() + death_patience;
     while (life == life_ && child_.running() && clock::now() < deadline) {
         co_await pause(health_pause);
     }
 }
 
-asio::awaitable<void> daemon::restore(int life, keeping::extent what) {
+awaitable<void> daemon::restore(int life, keeping::extent what) {
     const auto progress = [this](std::size_t step, std::size_t all) {
         const auto told = fmt::format("{} of {}", step, all);
         gate_.hold("restoring " + told);
@@ -395,7 +400,7 @@ daemon::clock::time_point daemon::save_deadline() const {
     return stop_deadline_ - reserve;
 }
 
-asio::awaitable<void> daemon::drain() {
+awaitable<void> daemon::drain() {
     using namespace asio::experimental::awaitable_operators;
     const auto limit = std::min(options_.drain, options_.stop_budget);
     asio::steady_timer timer(context_, limit);
@@ -403,12 +408,12 @@ asio::awaitable<void> daemon::drain() {
         log::info(
             "waiting up to {} for {} in flight", format_duration(limit),
             format_count(server_.exchanges_in_flight(), "request", "requests"));
-        co_await (server_.drained() || timer.async_wait(asio::use_awaitable));
+        co_await (server_.drained() || timer.async_wait(use_awaitable));
     }
     dispatch({event::kind::drained, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
+awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
     const auto client = client_;
     for (const auto& id : hooks_.take_open_streams()) {
         const auto limit = std::min(deadline, clock::now() + call_limit);
@@ -419,7 +424,7 @@ asio::awaitable<void> daemon::end_open_streams(clock::time_point deadline) {
     }
 }
 
-asio::awaitable<void> daemon::save() {
+awaitable<void> daemon::save() {
     const auto deadline = save_deadline();
     co_await end_open_streams(deadline);
     const auto abandoned = [this] { return abandon_; };
@@ -430,7 +435,7 @@ asio::awaitable<void> daemon::save() {
     dispatch({event::kind::save_ended, 0, 0ms});
 }
 
-asio::awaitable<void> daemon::finish() {
+awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
     if (lifecycle_.stop_was_requested() && !abandon_) {

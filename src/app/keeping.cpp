@@ -6,6 +6,7 @@
 #include "llama_hibernate/app/read_ahead.hpp"
 #include "llama_hibernate/app/stop_report.hpp"
 #include "llama_hibernate/app/store_opening.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/keeper/crash_blame.hpp"
@@ -31,7 +32,7 @@ keeping::keeping(
     : context_(context), options_(options), args_(args), disk_(std::move(disk)),
       boundary_(options.boundary), background_(context), disk_thread_(context) {}
 
-asio::awaitable<void> keeping::open() {
+awaitable<void> keeping::open() {
     auto opened = co_await open_store(*disk_, disk_thread_, options_, args_);
     directory_ = std::move(opened.directory);
     room_ = std::move(opened.room);
@@ -42,7 +43,7 @@ std::string keeping::save_path() const {
     return directory_ ? directory_->path().string() : std::string();
 }
 
-asio::awaitable<void> keeping::prepare() {
+awaitable<void> keeping::prepare() {
     stop_reading_ = true;
     const auto nothing = [] { return true; };
     co_await background_.run(nothing);
@@ -66,7 +67,7 @@ void keeping::read_ahead() {
     disk_thread_.start(look, [] {});
 }
 
-asio::awaitable<keeping::restore_outcome> keeping::restore(
+awaitable<keeping::restore_outcome> keeping::restore(
     std::shared_ptr<llama::client> client,
     extent what,
     std::function<void(std::size_t, std::size_t)> progress,
@@ -146,7 +147,7 @@ asio::awaitable<keeping::restore_outcome> keeping::restore(
     co_return outcome;
 }
 
-asio::awaitable<void> keeping::blame_last_restore() {
+awaitable<void> keeping::blame_last_restore() {
     const auto id = std::exchange(offered_id_, {});
     if (!directory_ || id.empty()) {
         co_return;
@@ -158,7 +159,7 @@ asio::awaitable<void> keeping::blame_last_restore() {
     co_await disk_thread_.run(work);
 }
 
-asio::awaitable<void> keeping::suspect_restored(bool answered_anything) {
+awaitable<void> keeping::suspect_restored(bool answered_anything) {
     if (!directory_ || in_use_.empty()) {
         co_return;
     }
@@ -230,7 +231,7 @@ void keeping::begin_serving(std::shared_ptr<llama::client> client) {
     live_ = std::make_unique<live_saving>(context_, client, std::move(how), save, restore_all);
 }
 
-asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> client) {
+awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client> client) {
     log::info("llama-server slept, and forgot; its conversations are restored");
     const std::function<void(std::size_t, std::size_t)> nobody = [](std::size_t, std::size_t) {};
     const std::function<bool()> abandoned = [this] { return stopping_.load(); };
@@ -245,13 +246,13 @@ asio::awaitable<void> keeping::restore_after_sleep(std::shared_ptr<llama::client
     }
 }
 
-asio::awaitable<void> keeping::before_request(std::string_view body_start) {
+awaitable<void> keeping::before_request(std::string_view body_start) {
     if (live_) {
         co_await live_->before_request(body_start);
     }
 }
 
-asio::awaitable<void> keeping::before_other_request() {
+awaitable<void> keeping::before_other_request() {
     if (live_) {
         co_await live_->before_other_request();
     }
@@ -263,7 +264,7 @@ void keeping::after_request(keeper::ended_request ended) {
     }
 }
 
-asio::awaitable<void> keeping::before_action(slot_action asked) {
+awaitable<void> keeping::before_action(slot_action asked) {
     if (live_) {
         co_await live_->before_action(asked);
     }
@@ -285,7 +286,7 @@ slot_saver keeping::make_saver(llama::client& client, slot_saver::history_of his
         options_.min_tokens, speed_, boundary_, std::move(history));
 }
 
-asio::awaitable<std::optional<live_saving::saved_slot>>
+awaitable<std::optional<live_saving::saved_slot>>
 keeping::save_live(std::shared_ptr<llama::client> client, live_saving::due_save what) {
     std::optional<live_saving::saved_slot> outcome;
     if (!facts_) {
@@ -359,7 +360,7 @@ void keeping::tidy() {
     background_.start(catch_up, [this, keep_bound] { disk_thread_.start(keep_bound, [] {}); });
 }
 
-asio::awaitable<void> keeping::save(
+awaitable<void> keeping::save(
     std::shared_ptr<llama::client> client,
     time_point deadline,
     std::function<void(std::size_t, std::size_t)> progress,
@@ -383,7 +384,7 @@ asio::awaitable<void> keeping::save(
     report_stop(report, options_.stop_budget, abandoned());
 }
 
-asio::awaitable<void> keeping::finish(time_point deadline) {
+awaitable<void> keeping::finish(time_point deadline) {
     // What was noted at the start is soon done; a sync that takes long is for the next start.
     const auto nothing = [] { return true; };
     co_await background_.run_until(std::min(deadline, clock::now() + short_patience), nothing);
@@ -406,8 +407,9 @@ asio::awaitable<void> keeping::finish(time_point deadline) {
 }
 
 void keeping::note_restored(const std::vector<std::string>& ids) {
+    const auto now = store::wall_now();
     for (const auto& id : ids) {
-        if (const auto ec = directory_->note_restored(id, store::wall_now()); ec) {
+        if (const auto ec = directory_->note_restored(id, now); ec) {
             log::warning("snapshot {}: its restore was not noted: {}", id, ec.message());
         }
     }

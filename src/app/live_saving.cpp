@@ -8,8 +8,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/keeper/request_lineage.hpp"
@@ -72,15 +72,15 @@ struct live_saving::state {
 
     bool has_foreign_action() const { return foreign_action || left_action; }
 
-    asio::awaitable<void> wait_for(clock::duration time) {
+    awaitable<void> wait_for(clock::duration time) {
         auto change = wait();
         auto limit = pause(std::chrono::ceil<std::chrono::milliseconds>(time));
         co_await (std::move(change) || std::move(limit));
     }
 
-    asio::awaitable<void> wait() {
+    awaitable<void> wait() {
         boost::system::error_code ignored;
-        co_await changed.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+        co_await changed.async_wait(asio::redirect_error(use_awaitable, ignored));
     }
 };
 
@@ -113,7 +113,7 @@ const keeper::slot_receipts& live_saving::receipts() const noexcept {
     return state_->receipts;
 }
 
-asio::awaitable<void> live_saving::before_request(std::string_view body_start) {
+awaitable<void> live_saving::before_request(std::string_view body_start) {
     const auto me = state_;
     bool looked_for_room = false;
     bool looked = false;
@@ -183,7 +183,7 @@ asio::awaitable<void> live_saving::before_request(std::string_view body_start) {
     me->last_activity = me->last_admission;
 }
 
-asio::awaitable<void> live_saving::before_other_request() {
+awaitable<void> live_saving::before_other_request() {
     const auto me = state_;
     while (!me->stopped && may_have_slept(*me)) {
         if (!me->saving && !me->observing && !me->has_foreign_action()) {
@@ -198,7 +198,7 @@ void live_saving::begin_revive(const std::shared_ptr<state>& me) {
     asio::co_spawn(me->context, revive(me), asio::detached);
 }
 
-asio::awaitable<void> live_saving::before_action(slot_action asked) {
+awaitable<void> live_saving::before_action(slot_action asked) {
     const auto me = state_;
     bool saved = false;
     for (;;) {
@@ -250,7 +250,7 @@ bool live_saving::may_have_slept(const state& me) {
 }
 
 /// What the child forgot in its sleep is restored before the request that waits goes to it.
-asio::awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
+awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
     try {
         const auto props = co_await me->client->props(clock::now() + call_limit);
         if (props) {
@@ -314,7 +314,7 @@ void live_saving::begin_observe(const std::shared_ptr<state>& me) {
     }
 }
 
-asio::awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
+awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
     while (std::exchange(me->observe_again, false) && !me->stopped) {
         const auto ended = std::exchange(me->ended, {});
         const auto in_flight = me->traffic.in_flight;
@@ -350,7 +350,7 @@ void live_saving::look_again_later(const std::shared_ptr<state>& me) {
     });
 }
 
-asio::awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
+awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
     const auto seen = co_await me->client->slots(clock::now() + call_limit);
     if (seen) {
         me->slots.begin_with(*seen, clock::now());
@@ -391,7 +391,7 @@ void live_saving::begin_save(
     asio::co_spawn(me->context, save(me, std::move(slots), reason), asio::detached);
 }
 
-asio::awaitable<void> live_saving::save(
+awaitable<void> live_saving::save(
     std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason) {
     for (const auto& slot : slots) {
         if (me->stopped) {
@@ -425,7 +425,7 @@ asio::awaitable<void> live_saving::save(
     consider(me);
 }
 
-asio::awaitable<void> live_saving::stop(time_point deadline) {
+awaitable<void> live_saving::stop(time_point deadline) {
     const auto me = state_;
     me->stopped = true;
     me->due.cancel();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/llama/receipt_reader.hpp"
 #include "llama_hibernate/proxy/target.hpp"
 
@@ -107,7 +108,15 @@ std::optional<proxy::refusal> request_hooks::refuse(const proxy::request_view& r
         "permission_error"};
 }
 
-boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
+awaitable<void> request_hooks::before_forward(const proxy::request_view& request) {
+    if (may_take_slot(request) || is_slot_action(request) || wakes_child(request)) {
+        return wait_for_slots(request);
+    }
+    note_stream(request);
+    return {};
+}
+
+awaitable<void> request_hooks::wait_for_slots(const proxy::request_view& request) {
     if (may_take_slot(request)) {
         co_await watch_.before_request(request.body_start);
         watched_[&request] = {std::string(request.body_start), nullptr};
@@ -115,9 +124,13 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
         const auto asked = read_action(request).action.value_or(slot_action());
         co_await watch_.before_action(asked);
         acting_.insert(&request);
-    } else if (wakes_child(request)) {
+    } else {
         co_await watch_.before_other_request();
     }
+    note_stream(request);
+}
+
+void request_hooks::note_stream(const proxy::request_view& request) {
     if (const auto id = request.header(conversation_header); id && !id->empty()) {
         std::erase(open_streams_, *id);
         open_streams_.emplace_back(*id);
@@ -125,7 +138,6 @@ boost::asio::awaitable<void> request_hooks::before_forward(const proxy::request_
             open_streams_.pop_front();
         }
     }
-    co_return;
 }
 
 std::unique_ptr<proxy::body_observer> request_hooks::observe_response(

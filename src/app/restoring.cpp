@@ -6,9 +6,9 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/core.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 
@@ -42,7 +42,7 @@ slot_restorer::slot_restorer(
     : client_(client), disk_(disk), directory_(directory), stop_reading_(stop_reading),
       watch_(std::move(watch)) {}
 
-asio::awaitable<restore_report>
+awaitable<restore_report>
 slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline) {
     const auto start = clock::now();
     planned_ = first.snapshots.size() + plan.steps.size();
@@ -75,7 +75,7 @@ slot_restorer::run(preload first, keeper::restore_plan plan, time_point deadline
     co_return std::move(report_);
 }
 
-asio::awaitable<void> slot_restorer::fill_cache(preload what, time_point deadline) {
+awaitable<void> slot_restorer::fill_cache(preload what, time_point deadline) {
     for (auto& snapshot : what.snapshots) {
         if (watch_.abandoned() || clock::now() >= deadline) {
             co_return;
@@ -98,7 +98,7 @@ asio::awaitable<void> slot_restorer::fill_cache(preload what, time_point deadlin
     }
 }
 
-asio::awaitable<slot_restorer::step_outcome>
+awaitable<slot_restorer::step_outcome>
 slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
     const auto& manifest = step.snapshot.manifest;
     watch_.progress(std::min(++number_, planned_), planned_);
@@ -158,7 +158,7 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
     co_return step_outcome::unfit;
 }
 
-asio::awaitable<store::soundness> slot_restorer::check(std::string id, time_point deadline) {
+awaitable<store::soundness> slot_restorer::check(std::string id, time_point deadline) {
     if (watch_.abandoned()) {
         co_return store::soundness::unknown;
     }
@@ -176,7 +176,7 @@ asio::awaitable<store::soundness> slot_restorer::check(std::string id, time_poin
     co_return found;
 }
 
-asio::awaitable<std::vector<store::snapshot>> slot_restorer::hidden_by(store::manifest unfit) {
+awaitable<std::vector<store::snapshot>> slot_restorer::hidden_by(store::manifest unfit) {
     const auto look = [this, unfit] {
         std::vector<store::snapshot> older;
         if (unfit.supersedes.empty()) {
@@ -194,7 +194,7 @@ asio::awaitable<std::vector<store::snapshot>> slot_restorer::hidden_by(store::ma
     co_return found;
 }
 
-asio::awaitable<void> slot_restorer::quarantine(std::string id, std::string reason) {
+awaitable<void> slot_restorer::quarantine(std::string id, std::string reason) {
     const auto work = [this, id, reason] {
         directory_.quarantine(id, reason);
         return true;
@@ -202,7 +202,7 @@ asio::awaitable<void> slot_restorer::quarantine(std::string id, std::string reas
     co_await disk_.run(work);
 }
 
-asio::awaitable<child_state> slot_restorer::examine_child(int empty_slot, time_point deadline) {
+awaitable<child_state> slot_restorer::examine_child(int empty_slot, time_point deadline) {
     const auto limit = std::max(deadline, clock::now() + least_time_for_a_token);
     const auto answer = co_await client_.generate_token(empty_slot, limit);
     if (watch_.abandoned()) {

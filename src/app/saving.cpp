@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
@@ -65,7 +66,7 @@ slot_saver::slot_saver(
                                         facts.signature, std::move(in_use),
                                         facts.bytes_per_token} {}
 
-asio::awaitable<save_report> slot_saver::save_one(
+awaitable<save_report> slot_saver::save_one(
     keeper::slot_to_save slot, const char* reason, extent how, time_point deadline) {
     const std::function<bool()> never = [] { return false; };
     const bool ready = co_await prepare(deadline);
@@ -76,7 +77,7 @@ asio::awaitable<save_report> slot_saver::save_one(
 }
 
 /// False, and a log line, where there is no place for a save.
-asio::awaitable<bool> slot_saver::prepare(time_point deadline) {
+awaitable<bool> slot_saver::prepare(time_point deadline) {
     const auto look = [&directory = directory_] { return directory.recreate_if_removed(); };
     const auto problem = co_await disk_.run_until(deadline, look);
     if (!problem || *problem) {
@@ -88,7 +89,7 @@ asio::awaitable<bool> slot_saver::prepare(time_point deadline) {
     co_return true;
 }
 
-asio::awaitable<save_report> slot_saver::run(
+awaitable<save_report> slot_saver::run(
     const keeper::slot_table& known,
     time_point deadline,
     std::function<void(std::size_t, std::size_t)> progress,
@@ -113,7 +114,7 @@ asio::awaitable<save_report> slot_saver::run(
 }
 
 /// Which slots to save. GET /slots would wake a child that sleeps, and it has nothing left to save.
-asio::awaitable<std::vector<keeper::slot_to_save>>
+awaitable<std::vector<keeper::slot_to_save>>
 slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
     const auto props = co_await client_.props(deadline);
     if (props && props->is_sleeping) {
@@ -130,7 +131,7 @@ slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
     co_return keeper::plan_save_blindly(facts_.total_slots);
 }
 
-asio::awaitable<void> slot_saver::save(
+awaitable<void> slot_saver::save(
     keeper::slot_to_save slot,
     const char* reason,
     extent how,
@@ -149,7 +150,7 @@ asio::awaitable<void> slot_saver::save(
 }
 
 /// What is in the slot beyond the prompt is on disk now, so it may be cut off.
-asio::awaitable<void> slot_saver::save_prompt(
+awaitable<void> slot_saver::save_prompt(
     keeper::slot_to_save slot,
     const store::publication& whole,
     time_point deadline,
@@ -211,7 +212,7 @@ asio::awaitable<void> slot_saver::save_prompt(
 }
 
 /// Nothing, and a line that says why, if it is not saved.
-asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
+awaitable<std::optional<store::publication>> slot_saver::save_state(
     keeper::slot_to_save slot,
     store::staged_save staged,
     time_point deadline,
@@ -282,7 +283,7 @@ asio::awaitable<std::optional<store::publication>> slot_saver::save_state(
     co_return nothing;
 }
 
-asio::awaitable<std::optional<store::publication>>
+awaitable<std::optional<store::publication>>
 slot_saver::publish(store::staged_save staged, time_point deadline) {
     const auto work = [&keeper = room_, &directory = directory_, now = now_, staged] {
         auto outcome = directory.publish(staged, store::wall_now());

@@ -14,14 +14,16 @@ std::string describe(const restore_summary& what) {
     if (!what.wanted) {
         return "nothing is restored";
     }
-    auto text = what.conversations == 0
-                    ? std::string(what.left_out == 0 ? "nothing to restore" : "nothing is restored")
-                    : fmt::format(
-                          "{}, {} tokens restored ({})",
-                          format_count(what.conversations, "conversation", "conversations"),
-                          format_number(what.tokens), format_duration(what.time));
-    if (what.left_out != 0) {
-        text += fmt::format(", {} not restored", what.left_out);
+    std::string text = "nothing to restore";
+    if (what.conversations != 0) {
+        text = fmt::format(
+            "{}, {} tokens restored ({})",
+            format_count(what.conversations, "conversation", "conversations"),
+            format_number(what.tokens), format_duration(what.time));
+        text += what.left_out == 0 ? "" : fmt::format(", {} not restored", what.left_out);
+    } else if (what.left_out != 0) {
+        text = fmt::format(
+            "none of {} restored", format_count(what.left_out, "snapshot", "snapshots"));
     }
     if (!what.skipped_brief.empty()) {
         text += ", " + what.skipped_brief;

@@ -2,12 +2,13 @@
 
 #include <string>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/llama/state_file.hpp"
 
 namespace hibernate::app {
 
-boost::asio::awaitable<std::optional<std::uint32_t>> learn_state_version(
+awaitable<std::optional<std::uint32_t>> learn_state_version(
     llama::client& client,
     disk_thread& thread,
     disk& disk,

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "llama_hibernate/app/advice.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/base/pause.hpp"
@@ -32,7 +33,7 @@ std::string full_model_name(const llama::server_args& args) {
 
 } // namespace
 
-asio::awaitable<opened_store> open_store(
+awaitable<opened_store> open_store(
     disk& disk, disk_thread& thread, const options& options, const llama::server_args& args) {
     opened_store result;
     const auto given = advise(args);

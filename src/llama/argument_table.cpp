@@ -77,6 +77,7 @@ constexpr std::array table = {
         .accumulates = true},
     known_argument{"api-prefix", "--api-prefix", read, one, "LLAMA_ARG_API_PREFIX"},
     known_argument{"parallel", "-np --parallel", read, one, "LLAMA_ARG_N_PARALLEL"},
+    known_argument{"threads-http", "--threads-http", read, one, "LLAMA_ARG_THREADS_HTTP"},
     known_argument{
         "kv-unified", "-kvu --kv-unified", read, none, "LLAMA_ARG_KV_UNIFIED",
         "-no-kvu --no-kv-unified"},

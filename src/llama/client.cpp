@@ -1,11 +1,11 @@
 #include "llama_hibernate/llama/client.hpp"
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -28,24 +28,23 @@ using response_parser = http::response_parser<http::string_body>;
 
 /// One exchange on one connection. It must not throw: `exchange || timer` waits for the first to
 /// succeed, and would sit out the whole deadline after a refused connection.
-asio::awaitable<error_code> exchange(
+awaitable<error_code> exchange(
     stream::socket& socket,
     const stream::endpoint& server,
     const request& question,
     response_parser& parser) {
     error_code ec;
-    co_await socket.async_connect(server, asio::redirect_error(asio::use_awaitable, ec));
+    co_await socket.async_connect(server, asio::redirect_error(use_awaitable, ec));
     if (ec) {
         co_return ec;
     }
     socket.set_option(asio::ip::tcp::no_delay(true), ec); // refused by a Unix socket
-    co_await http::async_write(socket, question, asio::redirect_error(asio::use_awaitable, ec));
+    co_await http::async_write(socket, question, asio::redirect_error(use_awaitable, ec));
     if (ec) {
         co_return ec;
     }
     boost::beast::flat_buffer buffer;
-    co_await http::async_read(
-        socket, buffer, parser, asio::redirect_error(asio::use_awaitable, ec));
+    co_await http::async_read(socket, buffer, parser, asio::redirect_error(use_awaitable, ec));
     co_return ec;
 }
 
@@ -75,7 +74,7 @@ client::client(
     : context_(context), server_(std::move(server)), api_key_(std::move(api_key)),
       api_prefix_(std::move(api_prefix)) {}
 
-asio::awaitable<call_result<client::answer>>
+awaitable<call_result<client::answer>>
 client::call(std::string_view method, std::string target, std::string body, time_point deadline) {
     using namespace asio::experimental::awaitable_operators;
 
@@ -95,8 +94,8 @@ client::call(std::string_view method, std::string target, std::string body, time
     response_parser parser;
     asio::steady_timer timer(context_, deadline);
     parser.body_limit(answer_limit_bytes);
-    const auto first = co_await (
-        exchange(socket, server_, question, parser) || timer.async_wait(asio::use_awaitable));
+    const auto first =
+        co_await (exchange(socket, server_, question, parser) || timer.async_wait(use_awaitable));
     if (first.index() == 1 || std::get<0>(first)) {
         const auto why = first.index() == 1 ? "no answer in time" : std::get<0>(first).message();
         const call_failure failure{0, why};
@@ -111,22 +110,22 @@ client::call(std::string_view method, std::string target, std::string body, time
     co_return call_result<answer>(std::move(reply));
 }
 
-asio::awaitable<call_result<nothing>> client::health(time_point deadline) {
+awaitable<call_result<nothing>> client::health(time_point deadline) {
     const auto reply = co_await call("GET", "/health", "", deadline);
     co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
 }
 
-asio::awaitable<call_result<properties>> client::props(time_point deadline) {
+awaitable<call_result<properties>> client::props(time_point deadline) {
     auto reply = co_await call("GET", "/props", "", deadline);
     co_return read_with(read_properties, reply);
 }
 
-asio::awaitable<call_result<std::vector<slot>>> client::slots(time_point deadline) {
+awaitable<call_result<std::vector<slot>>> client::slots(time_point deadline) {
     auto reply = co_await call("GET", "/slots", "", deadline);
     co_return read_with(read_slots, reply);
 }
 
-asio::awaitable<call_result<client::answer>> client::slot_action(
+awaitable<call_result<client::answer>> client::slot_action(
     int slot, std::string_view action, std::string_view file_name, time_point deadline) {
     auto target = fmt::format("/slots/{}?action={}", slot, action);
     // The names are ours (hex digits, "staging-", ".kv"): nothing in them needs an escape.
@@ -135,25 +134,25 @@ asio::awaitable<call_result<client::answer>> client::slot_action(
     co_return reply;
 }
 
-asio::awaitable<call_result<saved>>
+awaitable<call_result<saved>>
 client::save_slot(int slot, std::string file_name, time_point deadline) {
     auto reply = co_await slot_action(slot, "save", file_name, deadline);
     co_return read_with(read_saved, reply);
 }
 
-asio::awaitable<call_result<restored>>
+awaitable<call_result<restored>>
 client::restore_slot(int slot, std::string file_name, time_point deadline) {
     auto reply = co_await slot_action(slot, "restore", file_name, deadline);
     co_return read_with(read_restored, reply);
 }
 
-asio::awaitable<call_result<nothing>> client::erase_slot(int slot, time_point deadline) {
+awaitable<call_result<nothing>> client::erase_slot(int slot, time_point deadline) {
     auto target = fmt::format("/slots/{}?action=erase", slot);
     const auto reply = co_await call("POST", std::move(target), "", deadline);
     co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
 }
 
-asio::awaitable<call_result<nothing>> client::generate_token(int slot, time_point deadline) {
+awaitable<call_result<nothing>> client::generate_token(int slot, time_point deadline) {
     // A token id, so that no tokenizer makes nothing, or many, of it; every vocabulary has this
     // one.
     auto body = fmt::format(
@@ -163,7 +162,7 @@ asio::awaitable<call_result<nothing>> client::generate_token(int slot, time_poin
     co_return read_with(read_generated, reply);
 }
 
-asio::awaitable<call_result<nothing>>
+awaitable<call_result<nothing>>
 client::push_into_cache(std::optional<int> slot, time_point deadline) {
     const auto pinned = slot ? fmt::format(R"(,"id_slot":{})", *slot) : std::string();
     auto body = fmt::format(R"({{"prompt":[40],"n_predict":0{}}})", pinned);
@@ -171,7 +170,7 @@ client::push_into_cache(std::optional<int> slot, time_point deadline) {
     co_return reply ? call_result<nothing>(nothing{}) : call_result<nothing>(reply.failure());
 }
 
-asio::awaitable<call_result<std::uint64_t>>
+awaitable<call_result<std::uint64_t>>
 client::cut_slot(int slot, std::vector<token> tokens, time_point deadline) {
     auto body = fmt::format(
         R"({{"prompt":[{}],"n_predict":0,"id_slot":{},"cache_prompt":true}})",
@@ -180,7 +179,7 @@ client::cut_slot(int slot, std::vector<token> tokens, time_point deadline) {
     co_return read_with(read_computed, reply);
 }
 
-asio::awaitable<call_result<nothing>>
+awaitable<call_result<nothing>>
 client::delete_stream(std::string conversation_id, time_point deadline) {
     auto target = "/v1/stream?conv_id=" + percent_encoded(conversation_id);
     const auto reply = co_await call("DELETE", std::move(target), "", deadline);

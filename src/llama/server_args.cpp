@@ -287,6 +287,11 @@ std::vector<state_file> read_state_files(const std::map<std::string, std::string
 
 } // namespace
 
+int server_args::connection_threads(int processors) const {
+    constexpr int beside_slots = 2;
+    return threads_http.value_or(std::max(parallel.value_or(1) + beside_slots, processors - 1));
+}
+
 int server_args::stream_count(int total_slots) const {
     return total_slots == 1 || kv_unified ? 1 : total_slots;
 }
@@ -324,6 +329,10 @@ read_server_args(const std::vector<std::string>& arguments, const environment_ma
     if (const given_value* parallel = last(values, "parallel")) {
         const int slots = read_int(*parallel, -1'000'000, 1'000'000, "is not a number of slots");
         args.parallel = slots < 0 ? std::nullopt : std::optional(slots);
+    }
+    if (const given_value* threads = last(values, "threads-http")) {
+        const int count = read_int(*threads, -1'000'000, 1'000'000, "is not a number of threads");
+        args.threads_http = count < 1 ? std::nullopt : std::optional(count);
     }
     // An automatic number of slots is always unified, even after --no-kv-unified.
     args.kv_unified = !args.parallel || last_switch(values, "kv-unified").value_or(false);

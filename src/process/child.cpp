@@ -9,11 +9,11 @@
 #include <utility>
 
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/process/v2/posix/default_launcher.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/stdio.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/process/descriptor_limit.hpp"
@@ -165,14 +165,13 @@ bool child::try_reap(exit_report& report) noexcept {
     return true;
 }
 
-asio::awaitable<exit_report> child::wait() {
+awaitable<exit_report> child::wait() {
     exit_report report;
     while (running() && !try_reap(report)) {
         if (exit_watch_.is_open()) {
             error_code ec; // on cancellation the awaitable's own state throws
             co_await exit_watch_.async_wait(
-                asio::posix::descriptor_base::wait_read,
-                asio::redirect_error(asio::use_awaitable, ec));
+                asio::posix::descriptor_base::wait_read, asio::redirect_error(use_awaitable, ec));
             if (ec == asio::error::operation_aborted) {
                 throw boost::system::system_error(ec);
             }

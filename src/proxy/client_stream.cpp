@@ -9,6 +9,8 @@
 #include <boost/asio/write.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
+#include "write_at_once.hpp"
 
 namespace hibernate::proxy {
 
@@ -57,19 +59,20 @@ client_stream::client_stream(client_socket socket, asio::ssl::context* tls)
     if (!peer_address_.empty()) {
         set_tcp_options(socket_);
     }
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
     if (tls != nullptr) {
         tls_.emplace(socket_, *tls);
     }
 }
 
-asio::awaitable<void> client_stream::handshake(error_code& error) {
+awaitable<void> client_stream::handshake(error_code& error) {
     if (tls_) {
         co_await tls_->async_handshake(asio::ssl::stream_base::server, error_into(error));
     }
 }
 
-asio::awaitable<std::size_t>
-client_stream::read_some(asio::mutable_buffer into, error_code& error) {
+awaitable<std::size_t> client_stream::read_some(asio::mutable_buffer into, error_code& error) {
     std::size_t size = 0;
     if (tls_) {
         size = co_await tls_->async_read_some(into, error_into(error));
@@ -79,21 +82,23 @@ client_stream::read_some(asio::mutable_buffer into, error_code& error) {
     co_return size;
 }
 
-asio::awaitable<void>
-client_stream::write(std::array<asio::const_buffer, 2> pieces, error_code& error) {
+awaitable<void> client_stream::write(std::array<asio::const_buffer, 2> pieces, error_code& error) {
     if (tls_) {
         co_await asio::async_write(*tls_, pieces, error_into(error));
-    } else {
+        co_return;
+    }
+    write_at_once(socket_, pieces, error);
+    if (!error && asio::buffer_size(pieces) > 0) {
         co_await asio::async_write(socket_, pieces, error_into(error));
     }
 }
 
-asio::awaitable<void> client_stream::broken() {
+awaitable<void> client_stream::broken() {
     error_code ignored;
     co_await socket_.async_wait(asio::socket_base::wait_error, error_into(ignored));
 }
 
-asio::awaitable<void> client_stream::finish() {
+awaitable<void> client_stream::finish() {
     error_code ignored;
     if (tls_) {
         co_await tls_->async_shutdown(error_into(ignored));
@@ -101,7 +106,7 @@ asio::awaitable<void> client_stream::finish() {
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);
 }
 
-asio::awaitable<void> client_stream::discard_some(error_code& error) {
+awaitable<void> client_stream::discard_some(error_code& error) {
     constexpr std::size_t piece = 4096;
     std::array<char, piece> unwanted;
     const auto buffer = asio::buffer(unwanted);
@@ -114,6 +119,11 @@ bool client_stream::send_fin() noexcept {
         socket_.shutdown(asio::socket_base::shutdown_send, ignored);
     }
     return !tls_;
+}
+
+void client_stream::cancel() noexcept {
+    error_code ignored;
+    socket_.cancel(ignored);
 }
 
 void client_stream::close() noexcept {

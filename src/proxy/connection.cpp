@@ -7,6 +7,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/target.hpp"
 
 namespace hibernate::proxy {
@@ -27,7 +28,7 @@ request_view make_view(const request_head& request) {
     view.target = request.target;
     view.path = path_as_served(request.target);
     view.query = query_of(request.target);
-    view.header = [&request](std::string_view name) { return first_field(request.fields, name); };
+    view.header = [&request](std::string_view name) { return request.fields.first(name); };
     return view;
 }
 
@@ -67,11 +68,15 @@ void connection::close_if_late(steady_time now) {
     }
 }
 
+bool connection::watch_client() {
+    return exchange_ != nullptr && exchange_->watch_client();
+}
+
 void connection::set_deadline(std::chrono::milliseconds from_now) {
     client_.deadline = std::chrono::steady_clock::now() + from_now;
 }
 
-asio::awaitable<void> connection::run() {
+awaitable<void> connection::run() {
     set_deadline(shared_->settings.head_deadline);
     error_code error;
     co_await client_.stream.handshake(error);
@@ -91,7 +96,7 @@ asio::awaitable<void> connection::run() {
 }
 
 /// A client that is still sending may read its answer only when it is through with that.
-asio::awaitable<void> connection::finish() {
+awaitable<void> connection::finish() {
     const auto& settings = shared_->settings;
     const auto longest = std::chrono::steady_clock::now() + settings.head_deadline;
     set_deadline(settings.linger_silence);
@@ -104,7 +109,7 @@ asio::awaitable<void> connection::finish() {
     }
 }
 
-asio::awaitable<connection::head_end> connection::read_head() {
+awaitable<connection::head_end> connection::read_head() {
     head_finder finder;
     bool begun = false;
     set_deadline(shared_->settings.idle_timeout);
@@ -145,7 +150,7 @@ asio::awaitable<connection::head_end> connection::read_head() {
     }
 }
 
-asio::awaitable<connection::after> connection::serve_request() {
+awaitable<connection::after> connection::serve_request() {
     const auto end = co_await read_head();
     if (end == head_end::gone) {
         co_return after::close;
@@ -173,7 +178,7 @@ asio::awaitable<connection::after> connection::serve_request() {
     co_return then;
 }
 
-asio::awaitable<connection::after> connection::serve(const request_head& request) {
+awaitable<connection::after> connection::serve(const request_head& request) {
     auto view = make_view(request);
     auto& gate = shared_->gate;
     answer refusal;
@@ -202,7 +207,7 @@ asio::awaitable<connection::after> connection::serve(const request_head& request
     co_return then;
 }
 
-asio::awaitable<bool> connection::held_client_stayed() {
+awaitable<bool> connection::held_client_stayed() {
     auto opening = shared_->gate.wait_while_holding();
     auto leaving = client_.gone(shared_->settings.on_half_close);
     const auto first = co_await (std::move(opening) || std::move(leaving));
@@ -220,9 +225,8 @@ bool connection::is_health(const request_head& request, std::string_view path) c
     return path == health || path == versioned;
 }
 
-asio::awaitable<connection::after>
-connection::forward(const request_head& request, request_view& view) {
-    exchange one(*shared_, client_, request, view);
+awaitable<connection::after> connection::forward(const request_head& request, request_view& view) {
+    exchange one(*shared_, client_, request, view, kept_);
     exchange_ = &one;
     const auto next = co_await one.run();
     exchange_ = nullptr;
@@ -247,8 +251,7 @@ connection::forward(const request_head& request, request_view& view) {
     co_return then;
 }
 
-asio::awaitable<connection::after>
-connection::refuse(const answer& what, const request_head& request) {
+awaitable<connection::after> connection::refuse(const answer& what, const request_head& request) {
     // A client that waits for "100 Continue" may send its body or not: nobody knows what follows.
     const bool body_is_clear = request.body.how != framing::kind::chunked &&
                                request.body.length <= small_body &&
@@ -262,7 +265,7 @@ connection::refuse(const answer& what, const request_head& request) {
     co_return then;
 }
 
-asio::awaitable<connection::after>
+awaitable<connection::after>
 connection::respond(const answer& what, answer_form form, std::uint64_t unread_body) {
     set_deadline(shared_->settings.head_deadline);
     const auto text = render(what, form);

@@ -8,10 +8,10 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "tunnel.hpp"
 
@@ -23,7 +23,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t upstream_buffer_size = std::size_t{32} * 1024;
 constexpr unsigned bad_request = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
@@ -46,6 +45,12 @@ const char* error_type(unsigned status) {
     }
 }
 
+/// The end of such a response is clear, and the child says that another one may follow.
+bool keeps_upstream(const response_head& response) {
+    return response.keeps_connection && (response.body.how == framing::kind::length ||
+                                         response.body.how == framing::kind::chunked);
+}
+
 std::string_view view_of(std::span<const char> bytes) {
     return {bytes.data(), bytes.size()};
 }
@@ -53,12 +58,13 @@ std::string_view view_of(std::span<const char> bytes) {
 } // namespace
 
 exchange::exchange(
-    shared_state& shared, client_side& client, const request_head& request, request_view& view)
-    : shared_(shared), client_(client), request_(request), view_(view),
-      upstream_(shared.context.get_executor()), from_upstream_(upstream_buffer_size),
-      request_body_(request.body), observed_body_(framing{}) {
-    from_upstream_.reserve(upstream_buffer_size);
-}
+    shared_state& shared,
+    client_side& client,
+    const request_head& request,
+    request_view& view,
+    std::unique_ptr<upstream_link>& kept)
+    : shared_(shared), client_(client), request_(request), view_(view), kept_(kept),
+      request_body_(request.body), observed_body_(framing{}) {}
 
 exchange::~exchange() {
     ended(outcome::cut, next::close);
@@ -66,8 +72,7 @@ exchange::~exchange() {
 
 void exchange::cut() {
     cut_ = true;
-    error_code ignored;
-    upstream_.close(ignored);
+    close_upstream();
     ended(outcome::cut, next::close);
 }
 
@@ -90,7 +95,7 @@ exchange::next exchange::fail(unsigned status, const char* message, outcome how)
     return ended(how, next::answer);
 }
 
-asio::awaitable<exchange::next> exchange::run() {
+awaitable<exchange::next> exchange::run() {
     if (owner_wants_body()) {
         const auto looked = co_await look_at_body();
         if (cut_ || looked == step::client_gone) {
@@ -104,47 +109,54 @@ asio::awaitable<exchange::next> exchange::run() {
             co_return next::answer;
         }
     }
-    const auto half_close = shared_.settings.on_half_close;
-    auto starting = start();
-    auto leaving = client_.gone(half_close);
-    const auto started = co_await (std::move(starting) || std::move(leaving));
-    if (cut_ || started.index() == 1) {
+    const auto asked = co_await ask_owner();
+    if (cut_ || asked == step::client_gone) {
         co_return ended(outcome::client_gone, next::close);
     }
-    switch (std::get<0>(started)) {
-    case step::hook_failed:
+    if (asked == step::hook_failed) {
         co_return fail(internal_error, "Internal error", outcome::upstream_failed);
-    case step::upstream_failed:
-        co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
-    case step::out_of_descriptors:
-        co_return fail(unavailable, "Too many connections", outcome::upstream_failed);
-    default:
-        break;
     }
 
-    // The child may answer before it has read the whole request, so both directions run at once.
-    auto responding = relay_response();
-    auto hearing = hear_client();
-    const auto relayed = co_await (std::move(responding) || std::move(hearing));
-    if (!cut_ && relayed.index() == 0) {
-        const auto end = std::get<0>(relayed);
-        if (end == response_end::switched) {
-            co_await tunnel(client_, upstream_, from_upstream_);
-        }
-        co_return conclude(end);
+    std::exception_ptr failure;
+    forwarding_ = true;
+    shared_.watch_clients_soon();
+    try {
+        co_await forward();
+    } catch (...) {
+        failure = std::current_exception();
     }
-    // Nobody listens any more: the child learns it from this, and stops to generate.
-    error_code ignored;
-    upstream_.close(ignored);
-    if (!cut_ && std::get<1>(relayed) == step::request_malformed) {
+    forwarding_ = false;
+    co_await stop_hearing();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+
+    const bool relayed = opened_ == step::ok && end_ == response_end::complete;
+    if (cut_ || (heard_ == step::client_gone && !relayed)) {
+        // Nobody listens any more: the child learns it from this, and stops to generate.
+        close_upstream();
+        co_return ended(outcome::client_gone, next::close);
+    }
+    if (heard_ == step::request_malformed && !relayed) {
+        close_upstream();
         co_return fail(bad_request, malformed_body, outcome::client_gone);
     }
-    co_return ended(outcome::client_gone, next::close);
+    if (opened_ == step::out_of_descriptors) {
+        co_return fail(unavailable, "Too many connections", outcome::upstream_failed);
+    }
+    if (opened_ != step::ok) {
+        co_return fail(bad_gateway, "llama-server cannot be reached", outcome::upstream_failed);
+    }
+    if (end_ == response_end::switched) {
+        co_await tunnel(client_, upstream_->socket, upstream_->received);
+    }
+    co_return conclude(end_);
 }
 
 exchange::next exchange::conclude(response_end end) {
     switch (end) {
     case response_end::complete:
+        keep_upstream();
         return ended(
             outcome::complete, response_keeps_ && request_complete() ? next::keep : next::finish);
     case response_end::switched:
@@ -170,7 +182,7 @@ bool exchange::owner_wants_body() const {
 /// Leaves the body in the client's buffer, to be sent as it came. The view shows a copy of it:
 /// reading on may move what the buffer holds. The child comes to know of the request only after
 /// that, so that a client that expects "100 Continue" gets it from us.
-asio::awaitable<exchange::step> exchange::look_at_body() {
+awaitable<exchange::step> exchange::look_at_body() {
     const auto& buffer = client_.buffer;
     body_scanner seen(request_.body);
     auto scanned = seen.scan(client_.unread());
@@ -202,105 +214,67 @@ asio::awaitable<exchange::step> exchange::look_at_body() {
     co_return step::ok;
 }
 
-asio::awaitable<bool> exchange::tell_to_go_on() {
+awaitable<bool> exchange::tell_to_go_on() {
     error_code error;
     co_await write_to_client("HTTP/1.1 100 Continue\r\n\r\n", {}, error);
     co_return !error;
 }
 
-asio::awaitable<exchange::step> exchange::start() {
+awaitable<exchange::step> exchange::ask_owner() {
     owes_after_response_ = true;
-    bool failed = false;
+    auto asked = step::ok;
     try {
-        co_await shared_.hooks->before_forward(view_);
-    } catch (const std::exception& failure) {
-        failed = true;
-        if (!cut_) {
-            log::debug("before a request was forwarded: {}", failure.what());
+        auto waiting = shared_.hooks->before_forward(view_);
+        if (waiting.valid()) {
+            auto holding = wait_for_owner(std::move(waiting));
+            auto leaving = client_.gone(shared_.settings.on_half_close);
+            const auto first = co_await (std::move(holding) || std::move(leaving));
+            asked = first.index() == 0 ? std::get<0>(first) : step::client_gone;
         }
+    } catch (const std::exception& failure) {
+        asked = hook_failed(failure);
     }
     view_.body_start = {};
     std::string().swap(body_start_); // a response may take hours
-    if (failed) {
-        co_return step::hook_failed;
-    }
-    const auto opened = co_await open_upstream();
-    co_return opened;
+    co_return asked;
 }
 
-asio::awaitable<exchange::step> exchange::open_upstream() {
-    // The owner may have taken the child away while the hook took its time.
-    if (cut_ || !shared_.upstream) {
-        co_return step::upstream_failed;
-    }
-    const auto child = *shared_.upstream;
-    error_code error;
-    co_await upstream_.async_connect(child, error_into(error));
-    if (error) {
-        co_return error == asio::error::no_descriptors ? step::out_of_descriptors
-                                                       : step::upstream_failed;
-    }
-    upstream_.set_option(asio::ip::tcp::no_delay(true), error);
-    const forwarded_for from{client_.stream.peer_address(), client_.stream.encrypted()};
-    const auto head = head_for_upstream(request_, from, go_ahead_);
-    const auto buffer = asio::buffer(head);
-    co_await asio::async_write(upstream_, buffer, error_into(error));
-    co_return error ? step::upstream_failed : step::ok;
-}
-
-/// Completes only when the client has gone, or sent what is no body.
-asio::awaitable<exchange::step> exchange::hear_client() {
-    if (!request_body_.done()) {
-        // While the child takes nothing we read nothing, but a reset is seen all the same.
-        auto sending = send_request_body();
-        auto breaking = client_.stream.broken();
-        const auto first = co_await (std::move(sending) || std::move(breaking));
-        if (first.index() == 1) {
-            co_return step::client_gone;
-        }
-        const auto sent = std::get<0>(first);
-        if (sent != step::ok) {
-            co_return sent;
-        }
-    }
-    co_await client_.gone(shared_.settings.on_half_close);
-    co_return step::client_gone;
-}
-
-/// ok: all of it is sent, or the child takes no more of it.
-asio::awaitable<exchange::step> exchange::send_request_body() {
-    error_code error;
-    bool child_reads = true;
-    while (!request_body_.done() && child_reads) {
-        const auto part = request_body_.scan(client_.unread());
-        if (request_body_.malformed()) {
-            co_return step::request_malformed;
-        }
-        const auto piece = asio::buffer(client_.buffer.cdata(), part);
-        co_await asio::async_write(upstream_, piece, error_into(error));
-        // A child that reads no further may have answered already; its response decides.
-        child_reads = !error;
-        client_.buffer.consume(part);
-        if (!child_reads) {
-            error_code ignored; // if it does read after all, it must not wait for the rest
-            upstream_.shutdown(asio::socket_base::shutdown_send, ignored);
-        }
-        if (request_body_.done() || !child_reads) {
-            break;
-        }
-        client_.deadline = std::chrono::steady_clock::now() + shared_.settings.idle_timeout;
-        co_await client_.read_more(error);
-        client_.deadline = steady_time::max();
-        if (error) {
-            co_return step::client_gone;
-        }
+awaitable<exchange::step> exchange::wait_for_owner(awaitable<void> waiting) {
+    try {
+        co_await std::move(waiting);
+    } catch (const std::exception& failure) {
+        co_return hook_failed(failure);
     }
     co_return step::ok;
 }
 
-asio::awaitable<exchange::response_end> exchange::relay_response() {
+exchange::step exchange::hook_failed(const std::exception& failure) const {
+    if (!cut_) {
+        log::debug("before a request was forwarded: {}", failure.what());
+    }
+    return step::hook_failed;
+}
+
+awaitable<void> exchange::forward() {
+    opened_ = co_await open_upstream();
+    if (opened_ != step::ok || cut_ || heard_) {
+        co_return;
+    }
+    if (!request_complete()) {
+        start_hearing();
+    }
+    end_ = co_await relay_response();
+}
+
+awaitable<exchange::response_end> exchange::relay_response() {
     for (;;) {
         const auto response = co_await read_response();
+        if (!response && may_send_again()) {
+            opened_ = co_await open_new_upstream();
+            if (opened_ == step::ok) {
+                continue;
+            }
+        }
         if (!response || cut_) {
             co_return response_end::no_response;
         }
@@ -317,6 +291,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
         auto head = head_for_client(*response, plan);
         if (!response->interim()) {
             response_keeps_ = plan.keep_alive;
+            upstream_keeps_ = may_be_sent_twice() && keeps_upstream(*response);
             ask_for_observer(*response, plan);
             const auto end = co_await relay_response_body(*response, std::move(head), plan);
             co_return end;
@@ -333,7 +308,7 @@ asio::awaitable<exchange::response_end> exchange::relay_response() {
     }
 }
 
-asio::awaitable<void>
+awaitable<void>
 exchange::write_to_client(std::string_view head, std::string_view body, error_code& error) {
     const std::array<asio::const_buffer, 2> pieces{
         asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())};
@@ -342,28 +317,30 @@ exchange::write_to_client(std::string_view head, std::string_view body, error_co
     client_.write_deadline = steady_time::max();
 }
 
-asio::awaitable<std::optional<response_head>> exchange::read_response() {
+awaitable<std::optional<response_head>> exchange::read_response() {
+    auto& from_upstream = upstream_->received;
     head_finder finder;
     std::optional<response_head> response;
     for (;;) {
-        const auto bytes = view_of(bytes_of(from_upstream_));
+        const auto bytes = view_of(bytes_of(from_upstream));
         const auto verdict = finder.look(bytes);
         if (verdict == head_finder::verdict::complete) {
             response = read_response_head(bytes.substr(0, finder.end()), request_.method);
-            from_upstream_.consume(finder.end());
+            from_upstream.consume(finder.end());
             co_return response;
         }
-        const auto room = from_upstream_.max_size() - from_upstream_.size();
+        const auto room = from_upstream.max_size() - from_upstream.size();
         if (verdict == head_finder::verdict::malformed || room == 0) {
             co_return response;
         }
         error_code error;
-        const auto into = from_upstream_.prepare(room);
-        const auto size = co_await upstream_.async_read_some(into, error_into(error));
-        from_upstream_.commit(size);
+        const auto into = from_upstream.prepare(room);
+        const auto size = co_await upstream_->socket.async_read_some(into, error_into(error));
+        from_upstream.commit(size);
         if (error) {
             co_return response;
         }
+        upstream_->stale = false;
     }
 }
 
@@ -372,7 +349,7 @@ void exchange::ask_for_observer(const response_head& response, const delivery& p
         return;
     }
     const response_view view{
-        response.status, [&](std::string_view name) { return first_field(response.fields, name); }};
+        response.status, [&](std::string_view name) { return response.fields.first(name); }};
     observer_ = shared_.hooks->observe_response(view_, view);
     const framing payload_alone{framing::kind::until_close, 0};
     observed_body_ = body_scanner(plan.unchunk ? payload_alone : response.body);
@@ -385,15 +362,16 @@ void exchange::show_observer(std::string_view passed) {
     }
 }
 
-asio::awaitable<exchange::response_end> exchange::relay_response_body(
+awaitable<exchange::response_end> exchange::relay_response_body(
     const response_head& response, std::string head, const delivery& plan) {
     const bool unframed = response.body.how == framing::kind::until_close;
     const auto broken =
         unframed || plan.unchunk ? response_end::broken_unframed : response_end::broken;
+    auto& from_upstream = upstream_->received;
     body_scanner body(response.body);
     error_code error;
     for (;;) {
-        const auto bytes = bytes_of(from_upstream_);
+        const auto bytes = bytes_of(from_upstream);
         chunk_scanner::extracted part{};
         if (plan.unchunk) {
             part = body.extract(bytes);
@@ -414,13 +392,13 @@ asio::awaitable<exchange::response_end> exchange::relay_response_body(
             show_observer(payload);
             head.clear();
         }
-        from_upstream_.consume(part.scanned);
+        from_upstream.consume(part.scanned);
         if (body.done()) {
             co_return response_end::complete;
         }
-        const auto into = from_upstream_.prepare(from_upstream_.max_size());
-        const auto size = co_await upstream_.async_read_some(into, error_into(error));
-        from_upstream_.commit(size);
+        const auto into = from_upstream.prepare(from_upstream.max_size());
+        const auto size = co_await upstream_->socket.async_read_some(into, error_into(error));
+        from_upstream.commit(size);
         if (error && size == 0) {
             co_return unframed&& error == asio::error::eof ? response_end::complete : broken;
         }

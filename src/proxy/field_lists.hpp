@@ -3,8 +3,6 @@
 
 #include <string_view>
 
-#include <boost/beast/core/string.hpp>
-
 namespace hibernate::proxy {
 
 inline std::string_view trimmed(std::string_view text) {
@@ -27,16 +25,6 @@ void for_each_item(std::string_view list, OnItem&& on_item) {
         }
         list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
     }
-}
-
-inline bool same_name(std::string_view left, std::string_view right) {
-    return boost::beast::iequals({left.data(), left.size()}, {right.data(), right.size()});
-}
-
-/// Beast's string_view is Boost's or the standard's, by version.
-template <typename AnyView>
-std::string_view standard_view(const AnyView& view) {
-    return {view.data(), view.size()};
 }
 
 } // namespace hibernate::proxy

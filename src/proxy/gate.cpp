@@ -8,6 +8,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate::proxy {
 
@@ -61,7 +62,7 @@ void gate::close(std::string reason) {
     }
 }
 
-asio::awaitable<void> gate::wait_while_holding() {
+awaitable<void> gate::wait_while_holding() {
     if (state_ != state::holding) {
         co_return;
     }

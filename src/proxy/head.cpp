@@ -4,12 +4,10 @@
 #include <charconv>
 #include <limits>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
 
 #include "field_lists.hpp"
+#include "head_parser.hpp"
 
 namespace hibernate::proxy {
 
@@ -21,6 +19,8 @@ constexpr unsigned bad_request = 400;
 constexpr unsigned expectation_failed = 417;
 constexpr unsigned not_implemented = 501;
 constexpr unsigned version_not_supported = 505;
+constexpr unsigned version_1_0 = 10; // as Beast counts
+constexpr unsigned version_1_1 = 11;
 
 bool is_token_byte(char byte) {
     constexpr std::string_view others = "!#$%&'*+-.^_`|~";
@@ -28,20 +28,13 @@ bool is_token_byte(char byte) {
            (byte >= '0' && byte <= '9') || others.find(byte) != std::string_view::npos;
 }
 
-template <bool is_request>
-boost::system::error_code parse(std::string_view raw, http::header<is_request>& head) {
-    http::parser<is_request, http::empty_body> parser;
-    parser.header_limit(std::numeric_limits<std::uint32_t>::max()); // the caller bounds heads
-    parser.body_limit(boost::none);
-    boost::system::error_code error;
-    parser.put(boost::asio::buffer(raw.data(), raw.size()), error);
-    if (!error && !parser.is_header_done()) {
-        error = http::error::partial_message;
-    }
-    if (!error) {
-        head = std::move(parser.get().base());
-    }
-    return error;
+constexpr std::size_t usual_fields = 16;
+
+/// A head's own copy of its bytes, which its views are of.
+std::string_view copy_into(std::unique_ptr<char[]>& text, std::string_view raw) {
+    text = std::make_unique_for_overwrite<char[]>(raw.size());
+    std::copy(raw.begin(), raw.end(), text.get());
+    return {text.get(), raw.size()};
 }
 
 struct length_field {
@@ -50,12 +43,11 @@ struct length_field {
 };
 
 /// Repetitions of one value, as fields or as a list, count as one; anything else is invalid.
-length_field content_length(const http::fields& fields) {
+length_field content_length(const field_list& fields) {
     length_field length;
-    const auto [first, last] = fields.equal_range(http::field::content_length);
-    for (auto field = first; field != last; ++field) {
+    fields.for_each("Content-Length", [&](std::string_view list) {
         bool any = false;
-        for_each_item(standard_view(field->value()), [&](std::string_view item) {
+        for_each_item(list, [&](std::string_view item) {
             std::uint64_t value = 0;
             const auto* const begin = item.data();
             const auto* const end = begin + item.size();
@@ -66,31 +58,28 @@ length_field content_length(const http::fields& fields) {
             any = true;
         });
         length.valid = length.valid && any;
-    }
+    });
     return length;
 }
 
 enum class coding { identity, chunked, unknown };
 
 /// "chunked", once, is the only transfer coding that we frame by.
-coding transfer_coding(const http::fields& fields) {
-    const auto [first, last] = fields.equal_range(http::field::transfer_encoding);
-    if (first == last) {
-        return coding::identity;
-    }
-    const bool only_chunked =
-        std::next(first) == last && same_name(standard_view(first->value()), "chunked");
-    return only_chunked ? coding::chunked : coding::unknown;
+coding transfer_coding(const field_list& fields) {
+    auto found = coding::identity;
+    fields.for_each("Transfer-Encoding", [&](std::string_view value) {
+        const bool only_chunked = found == coding::identity && same_name(value, "chunked");
+        found = only_chunked ? coding::chunked : coding::unknown;
+    });
+    return found;
 }
 
-bool connection_lists(const http::fields& fields, std::string_view token) {
+bool connection_lists(const field_list& fields, std::string_view token) {
     bool found = false;
-    const auto [first, last] = fields.equal_range(http::field::connection);
-    for (auto field = first; field != last; ++field) {
-        for_each_item(standard_view(field->value()), [&](std::string_view item) {
-            found = found || same_name(item, token);
-        });
-    }
+    fields.for_each("Connection", [&](std::string_view list) {
+        for_each_item(
+            list, [&](std::string_view item) { found = found || same_name(item, token); });
+    });
     return found;
 }
 
@@ -129,13 +118,13 @@ std::optional<bad_head> judge_target(std::string_view method, std::string_view t
     return std::nullopt;
 }
 
-std::optional<bad_head> judge_host(const http::fields& fields, bool http_1_0) {
-    const auto hosts = fields.count(http::field::host);
+std::optional<bad_head> judge_host(const field_list& fields, bool http_1_0) {
+    const auto hosts = fields.count("Host");
     if (hosts > 1 || (hosts == 0 && !http_1_0)) {
         return bad_head{bad_request, "A request needs exactly one Host"};
     }
     if (hosts == 1) {
-        const auto host = standard_view(fields[http::field::host]);
+        const auto host = *fields.first("Host");
         if (host.find_first_of(" \t,/\\@?#") != std::string_view::npos) {
             return bad_head{bad_request, "Invalid Host"};
         }
@@ -171,20 +160,21 @@ std::optional<bad_head> judge_expectation(request_head& request) {
     if (request.http_1_0) {
         return std::nullopt;
     }
-    const auto [first, last] = request.fields.equal_range(http::field::expect);
-    for (auto field = first; field != last; ++field) {
-        if (!same_name(standard_view(field->value()), "100-continue")) {
-            return bad_head{expectation_failed, "Unknown expectation"};
-        }
+    bool known = true;
+    request.fields.for_each("Expect", [&](std::string_view value) {
+        known = known && same_name(value, "100-continue");
         request.expects_continue = true;
+    });
+    if (!known) {
+        return bad_head{expectation_failed, "Unknown expectation"};
     }
     return std::nullopt;
 }
 
 /// The protocol to offer to the child. An offer may always be ignored: it is, with a body (where
 /// the switch would begin is unclear), and for h2c (a tunnel that hides further requests from us).
-std::string upgrade_offer(const request_head& request) {
-    const auto upgrade = first_field(request.fields, "Upgrade");
+std::string_view upgrade_offer(const request_head& request) {
+    const auto upgrade = request.fields.first("Upgrade");
     const bool has_body = request.body.how == framing::kind::chunked || request.body.length > 0;
     if (!upgrade || has_body || request.http_1_0 || !connection_lists(request.fields, "upgrade")) {
         return {};
@@ -193,7 +183,7 @@ std::string upgrade_offer(const request_head& request) {
     for_each_item(*upgrade, [&](std::string_view protocol) {
         offers_h2c = offers_h2c || same_name(protocol, "h2c");
     });
-    return offers_h2c ? std::string() : std::string(*upgrade);
+    return offers_h2c ? std::string_view() : *upgrade;
 }
 
 } // namespace
@@ -220,30 +210,21 @@ head_finder::verdict head_finder::look(std::string_view bytes) {
     }
 }
 
-std::optional<std::string_view> first_field(const http::fields& fields, std::string_view name) {
-    const auto found = fields.find({name.data(), name.size()});
-    if (found == fields.end()) {
-        return std::nullopt;
-    }
-    return standard_view(found->value());
-}
-
 std::variant<request_head, bad_head> read_request_head(std::string_view raw) {
     if (has_folded_line(raw)) {
         return bad_head{bad_request, "Folded header line"};
     }
-    http::request_header<> parsed;
-    if (const auto error = parse<true>(raw, parsed)) {
+    request_head request;
+    request.fields.reserve(usual_fields);
+    head_parser<true> parsed(request.fields);
+    if (const auto error = parsed.parse(copy_into(request.text, raw))) {
         return error == http::error::bad_version && tells_other_version(raw)
                    ? bad_head{version_not_supported, "HTTP version not supported"}
                    : bad_head{bad_request, "Invalid request head: " + error.message()};
     }
-    request_head request;
-    constexpr unsigned version_1_0 = 10;
-    request.method = standard_view(parsed.method_string());
-    request.target = standard_view(parsed.target());
-    request.http_1_0 = parsed.version() == version_1_0;
-    request.fields = std::move(static_cast<http::fields&>(parsed));
+    request.method = parsed.method;
+    request.target = parsed.target;
+    request.http_1_0 = parsed.version == version_1_0;
 
     auto refused = judge_target(request.method, request.target);
     if (!refused) {
@@ -256,7 +237,7 @@ std::variant<request_head, bad_head> read_request_head(std::string_view raw) {
         refused = judge_expectation(request);
     }
     if (refused) {
-        return *refused;
+        return *std::move(refused);
     }
     request.keep_alive = request.http_1_0 ? connection_lists(request.fields, "keep-alive")
                                           : !connection_lists(request.fields, "close");
@@ -266,18 +247,18 @@ std::variant<request_head, bad_head> read_request_head(std::string_view raw) {
 
 std::optional<response_head>
 read_response_head(std::string_view raw, std::string_view request_method) {
-    http::response_header<> parsed;
-    if (has_folded_line(raw) || parse<false>(raw, parsed)) {
+    response_head response;
+    response.fields.reserve(usual_fields);
+    head_parser<false> parsed(response.fields);
+    if (has_folded_line(raw) || parsed.parse(copy_into(response.text, raw))) {
         return std::nullopt;
     }
     constexpr unsigned lowest_status = 100; // the parser takes "020", which nobody else does
-    if (parsed.result_int() < lowest_status) {
+    if (parsed.status < lowest_status) {
         return std::nullopt;
     }
-    response_head response;
-    response.status = parsed.result_int();
-    response.reason = standard_view(parsed.reason());
-    response.fields = std::move(static_cast<http::fields&>(parsed));
+    response.status = parsed.status;
+    response.reason = parsed.reason;
 
     const auto length = content_length(response.fields);
     const auto transfer = transfer_coding(response.fields);
@@ -287,6 +268,8 @@ read_response_head(std::string_view raw, std::string_view request_method) {
     }
     response.content_length = length.value;
     response.chunked = transfer == coding::chunked;
+    response.keeps_connection =
+        parsed.version == version_1_1 && !connection_lists(response.fields, "close");
 
     constexpr unsigned no_content = 204;
     constexpr unsigned not_modified = 304;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <boost/beast/core/string.hpp>
 #include <fmt/core.h>
@@ -11,11 +12,10 @@
 
 namespace hibernate::proxy {
 
-namespace http = boost::beast::http;
-
 namespace {
 
 constexpr unsigned no_content = 204;
+constexpr std::size_t usual_size = 1000; // of a head, in bytes
 
 /// Fields that concern one connection, or that we write ourselves.
 bool is_ours_to_write(std::string_view name) {
@@ -49,16 +49,15 @@ bool sorts_before(std::string_view left, std::string_view right) {
 
 /// The names of all fields that concern one connection because its Connection field says so;
 /// sorted, since a head takes thousands of names and thousands of fields to look up.
-std::vector<std::string_view> named_by_connection(const http::fields& fields) {
+std::vector<std::string_view> named_by_connection(const field_list& fields) {
     std::vector<std::string_view> names;
-    const auto [first, last] = fields.equal_range(http::field::connection);
-    for (auto field = first; field != last; ++field) {
-        for_each_item(standard_view(field->value()), [&](std::string_view name) {
+    fields.for_each("Connection", [&](std::string_view list) {
+        for_each_item(list, [&](std::string_view name) {
             if (!is_protected(name)) {
                 names.push_back(name);
             }
         });
-    }
+    });
     std::sort(names.begin(), names.end(), sorts_before);
     return names;
 }
@@ -69,28 +68,24 @@ void append_field(std::string& head, std::string_view name, std::string_view val
 
 /// Every field that passes through, in its order, but those for which skip says yes.
 template <typename Skip>
-void append_passing_fields(std::string& head, const http::fields& fields, Skip&& skip) {
+void append_passing_fields(std::string& head, const field_list& fields, Skip&& skip) {
     const auto named = named_by_connection(fields);
-    for (const auto& field : fields) {
-        const auto name = standard_view(field.name_string());
+    for (const auto& [name, value] : fields) {
         const bool one_hop = std::binary_search(named.begin(), named.end(), name, sorts_before);
         if (!one_hop && !is_ours_to_write(name) && !skip(name)) {
-            append_field(head, name, standard_view(field.value()));
+            append_field(head, name, value);
         }
     }
 }
 
-std::string forwarded_for_value(const http::fields& fields, std::string_view client_address) {
+std::string forwarded_for_value(const field_list& fields, std::string_view client_address) {
     std::string addresses;
     const auto append = [&](std::string_view address) {
         if (!address.empty()) {
             addresses.append(addresses.empty() ? "" : ", ").append(address);
         }
     };
-    const auto [first, last] = fields.equal_range("X-Forwarded-For");
-    for (auto field = first; field != last; ++field) {
-        append(standard_view(field->value()));
-    }
+    fields.for_each("X-Forwarded-For", append);
     append(client_address);
     return addresses;
 }
@@ -102,14 +97,16 @@ bool needs_explicit_length(std::string_view method) {
 
 } // namespace
 
-std::string
-head_for_upstream(const request_head& request, const forwarded_for& from, go_ahead expected) {
+std::string head_for_upstream(
+    const request_head& request,
+    const forwarded_for& from,
+    go_ahead expected,
+    upstream_connection then) {
     const bool passes_expect = !request.http_1_0 && expected == go_ahead::from_child;
     std::string head;
-    constexpr std::size_t usual_size = 1024;
     head.reserve(usual_size);
     head.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
-    if (request.fields.count(http::field::host) == 0) {
+    if (request.fields.count("Host") == 0) {
         append_field(head, "Host", "localhost");
     }
     append_passing_fields(head, request.fields, [&](std::string_view name) {
@@ -127,11 +124,11 @@ head_for_upstream(const request_head& request, const forwarded_for& from, go_ahe
     } else if (request.body.how == framing::kind::length || needs_explicit_length(request.method)) {
         append_field(head, "Content-Length", fmt::format("{}", request.body.length));
     }
-    if (request.upgrade.empty()) {
-        append_field(head, "Connection", "close");
-    } else {
+    if (!request.upgrade.empty()) {
         append_field(head, "Connection", "Upgrade");
         append_field(head, "Upgrade", request.upgrade);
+    } else if (then == upstream_connection::close) {
+        append_field(head, "Connection", "close");
     }
     return head.append("\r\n");
 }
@@ -145,7 +142,10 @@ delivery plan_delivery(const response_head& response, bool http_1_0, bool may_ke
 }
 
 std::string head_for_client(const response_head& response, const delivery& plan) {
-    std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, response.reason);
+    std::string head;
+    head.reserve(usual_size);
+    fmt::format_to(
+        std::back_inserter(head), "HTTP/1.1 {} {}\r\n", response.status, response.reason);
     append_passing_fields(head, response.fields, [](std::string_view) { return false; });
     const bool may_tell_length = !response.interim() && response.status != no_content;
     if (may_tell_length && response.chunked && !plan.http_1_0) {
@@ -155,7 +155,7 @@ std::string head_for_client(const response_head& response, const delivery& plan)
     }
     if (response.status == response_head::switching_protocols) {
         append_field(head, "Connection", "Upgrade");
-        if (const auto protocol = first_field(response.fields, "Upgrade")) {
+        if (const auto protocol = response.fields.first("Upgrade")) {
             append_field(head, "Upgrade", *protocol);
         }
     } else if (!response.interim()) {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -24,6 +23,7 @@
 #include <fmt/core.h>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 
 namespace hibernate::proxy {
@@ -184,10 +184,10 @@ struct listener::accepting {
     std::list<binding> bindings;
     on_client accepted;
 
-    static asio::awaitable<void> run(std::shared_ptr<accepting> self, binding& at);
+    static awaitable<void> run(std::shared_ptr<accepting> self, binding& at);
 };
 
-asio::awaitable<void> listener::accepting::run(std::shared_ptr<accepting> self, binding& at) {
+awaitable<void> listener::accepting::run(std::shared_ptr<accepting> self, binding& at) {
     constexpr auto back_off = 100ms;
     constexpr auto silence = 1min; // while it goes on, with now and then a client between
     auto tell_after = std::chrono::steady_clock::time_point::min();

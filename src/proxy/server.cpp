@@ -10,6 +10,7 @@
 #include <boost/system/system_error.hpp>
 
 #include "error_into.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 #include "llama_hibernate/proxy/connection.hpp"
 #include "llama_hibernate/proxy/listener.hpp"
@@ -27,8 +28,7 @@ namespace {
 /// Beyond max_connections this many more are told so; the rest are closed without a word.
 constexpr std::size_t max_surplus = 64;
 
-asio::awaitable<void>
-serve(std::shared_ptr<shared_state> shared, client_socket socket, bool surplus) {
+awaitable<void> serve(std::shared_ptr<shared_state> shared, client_socket socket, bool surplus) {
     connection one(std::move(shared), std::move(socket), surplus);
     co_await one.run();
 }
@@ -54,7 +54,7 @@ void accept_client(const std::shared_ptr<shared_state>& shared, client_socket so
 
 /// Deadlines are plain time points, which cost nothing to move; this looks at all of them now and
 /// then. A deadline is kept to within an eighth of the shortest one.
-asio::awaitable<void>
+awaitable<void>
 watch_deadlines(std::shared_ptr<shared_state> shared, std::shared_ptr<steady_timer> tick) {
     const auto& settings = shared->settings;
     const auto shortest = std::min(
@@ -69,6 +69,7 @@ watch_deadlines(std::shared_ptr<shared_state> shared, std::shared_ptr<steady_tim
         for (auto* const one : shared->connections) {
             one->close_if_late(now);
         }
+        shared->links.close_old(now);
     }
 }
 
@@ -99,6 +100,7 @@ server::server(asio::io_context& context, server_settings settings, gate& gate, 
         for (auto* const one : all->connections) {
             one->close_if_idle();
         }
+        all->links.close_idle();
     });
     asio::co_spawn(context, watch_deadlines(state_->shared, state_->tick), report);
 }
@@ -126,18 +128,20 @@ std::vector<std::string> server::urls() const {
 }
 
 void server::set_upstream(const asio::generic::stream_protocol::endpoint& child) {
+    state_->shared->links.forget_child();
     state_->shared->upstream = child;
 }
 
 void server::forget_upstream() {
     state_->shared->upstream.reset();
+    state_->shared->links.forget_child();
 }
 
 std::size_t server::exchanges_in_flight() const noexcept {
     return state_->shared->exchanges;
 }
 
-asio::awaitable<void> server::drained() {
+awaitable<void> server::drained() {
     const auto shared = state_->shared;
     while (shared->exchanges > 0) {
         error_code ignored;
@@ -154,6 +158,7 @@ void server::close_listeners() {
 }
 
 void server::cut_connections() {
+    state_->shared->links.close_idle();
     for (auto* const one : state_->shared->connections) {
         one->cut();
     }

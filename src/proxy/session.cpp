@@ -4,15 +4,50 @@
 
 #include <boost/asio/error.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
+#include "llama_hibernate/proxy/connection.hpp"
+
 namespace hibernate::proxy {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+namespace {
+
+/// A client that leaves in its exchange's first moments is noticed after at most two of these.
+constexpr std::chrono::milliseconds watch_interval{10};
+
+} // namespace
+
 shared_state::shared_state(
     asio::io_context& io, server_settings how, proxy::gate& before, proxy::hooks& owner)
     : context(io), settings(std::move(how)), gate(before), hooks(&owner),
-      became_idle(io.get_executor(), steady_time::max()) {}
+      links(io, settings.kept_upstream), became_idle(io.get_executor(), steady_time::max()),
+      watch_tick_(io.get_executor()) {}
+
+void shared_state::watch_clients_soon() {
+    if (ticking_) {
+        return;
+    }
+    ticking_ = true;
+    watch_tick_.expires_after(watch_interval);
+    watch_tick_.async_wait([self = weak_from_this()](const error_code&) {
+        if (const auto all = self.lock()) {
+            all->watch_clients();
+        }
+    });
+}
+
+void shared_state::watch_clients() {
+    ticking_ = false;
+    bool more = false;
+    for (auto* const one : connections) {
+        more = one->watch_client() || more;
+    }
+    if (more) {
+        watch_clients_soon();
+    }
+}
 
 shared_state::exchange_count::exchange_count(shared_state& of) : of_(of) {
     ++of_.exchanges;
@@ -34,7 +69,7 @@ std::string_view client_side::unread() const noexcept {
     return {static_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-asio::awaitable<void> client_side::read_more(error_code& error) {
+awaitable<void> client_side::read_more(error_code& error) {
     const auto room = buffer.prepare(buffer.max_size() - buffer.size());
     const auto size = co_await stream.read_some(room, error);
     buffer.commit(size);
@@ -48,7 +83,7 @@ bool client_side::has_left(const error_code& read_end, half_close meaning) noexc
     return static_cast<bool>(read_end);
 }
 
-asio::awaitable<void> client_side::gone(half_close meaning) {
+awaitable<void> client_side::gone(half_close meaning) {
     while (!half_closed && buffer.size() < buffer.max_size()) {
         error_code error;
         co_await read_more(error);

@@ -7,6 +7,8 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/write.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "error_into.hpp"
 
 namespace hibernate::proxy {
@@ -18,7 +20,7 @@ using boost::system::error_code;
 namespace {
 
 // Either side may end its direction alone; an error in one ends both.
-asio::awaitable<void> tunnel_up(client_side& client, upstream_socket& upstream) {
+awaitable<void> tunnel_up(client_side& client, upstream_socket& upstream) {
     error_code error;
     for (;;) {
         const auto piece = client.buffer.cdata();
@@ -42,7 +44,7 @@ asio::awaitable<void> tunnel_up(client_side& client, upstream_socket& upstream) 
     }
 }
 
-asio::awaitable<void> tunnel_down(
+awaitable<void> tunnel_down(
     client_side& client, upstream_socket& upstream, boost::beast::flat_buffer& from_upstream) {
     error_code error;
     while (!error) {
@@ -66,7 +68,7 @@ asio::awaitable<void> tunnel_down(
 
 } // namespace
 
-asio::awaitable<void>
+awaitable<void>
 tunnel(client_side& client, upstream_socket& upstream, boost::beast::flat_buffer& from_upstream) {
     auto up = tunnel_up(client, upstream);
     auto down = tunnel_down(client, upstream, from_upstream);

@@ -26,10 +26,12 @@ struct candidate {
     std::size_t item = 0;
     store::rank rank = rank::least_recent;
     wall_time last_used{}; ///< of leftovers and of what has no manifest: long ago
+    wall_time created{};   ///< what one start restored was last used at the same time
     std::string reason;
 
     friend bool operator<(const candidate& a, const candidate& b) {
-        return std::tie(a.rank, a.last_used, a.item) < std::tie(b.rank, b.last_used, b.item);
+        return std::tie(a.rank, a.last_used, a.created, a.item) <
+               std::tie(b.rank, b.last_used, b.created, b.item);
     }
 };
 
@@ -65,6 +67,7 @@ public:
             if (const auto rank = rank_of(item)) {
                 found.push_back(
                     {i, *rank, item.manifest ? item.manifest->last_used : wall_time{},
+                     item.manifest ? item.manifest->created : wall_time{},
                      reason_of(*rank, item, question_.signature)});
             }
         }

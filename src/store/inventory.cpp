@@ -131,11 +131,8 @@ private:
     }
 
     void take_files(const std::string& directory, const std::string& id, const id_files& files) {
-        if (files.unfinished != nullptr) {
-            add_leftover(directory, *files.unfinished);
-        }
         if (files.state == nullptr || files.manifest == nullptr) {
-            for (const auto* half : {files.manifest, files.state}) {
+            for (const auto* half : {files.manifest, files.state, files.unfinished}) {
                 if (half != nullptr) {
                     add_leftover(directory, *half);
                 }
@@ -149,6 +146,10 @@ private:
         // The manifest first: half of a pair that is left by a kill is then no snapshot.
         item.file_names = {files.manifest->name, files.state->name};
         item.bytes = files.manifest->bytes + files.state->bytes;
+        if (files.unfinished != nullptr) { // a change of its manifest, perhaps under way just now
+            item.file_names.insert(item.file_names.end() - 1, files.unfinished->name);
+            item.bytes += files.unfinished->bytes;
+        }
         auto reading = load_manifest(disk_, root_ / directory, id);
         const bool may_be_sound = reading.may_be_sound;
         item.manifest = std::move(reading.value);

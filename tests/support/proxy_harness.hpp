@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -25,10 +24,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 #include "llama_hibernate/proxy/server.hpp"
@@ -48,17 +47,16 @@ class peer {
 public:
     explicit peer(tcp::socket socket) : socket_(std::move(socket)) {}
 
-    asio::awaitable<void> send(std::string_view bytes) {
+    awaitable<void> send(std::string_view bytes) {
         const auto buffer = asio::buffer(bytes.data(), bytes.size());
-        co_await asio::async_write(socket_, buffer, asio::use_awaitable);
+        co_await asio::async_write(socket_, buffer, use_awaitable);
     }
 
     /// Like send, for a reader that may have gone.
-    asio::awaitable<bool> try_send(std::string_view bytes) {
+    awaitable<bool> try_send(std::string_view bytes) {
         const auto buffer = asio::buffer(bytes.data(), bytes.size());
         error_code error;
-        co_await asio::async_write(
-            socket_, buffer, asio::redirect_error(asio::use_awaitable, error));
+        co_await asio::async_write(socket_, buffer, asio::redirect_error(use_awaitable, error));
         co_return !error;
     }
 
@@ -75,7 +73,7 @@ public:
     }
 
     /// Exactly so many bytes; the test fails if the other side ends before.
-    asio::awaitable<std::string> receive(std::size_t size) {
+    awaitable<std::string> receive(std::size_t size) {
         while (received_.size() < size) {
             co_await read_more();
         }
@@ -85,7 +83,7 @@ public:
     }
 
     /// Up to and with the delimiter.
-    asio::awaitable<std::string> receive_until(std::string_view delimiter) {
+    awaitable<std::string> receive_until(std::string_view delimiter) {
         while (received_.find(delimiter) == std::string::npos) {
             co_await read_more();
         }
@@ -94,13 +92,13 @@ public:
         co_return bytes;
     }
 
-    asio::awaitable<std::string> receive_head() {
+    awaitable<std::string> receive_head() {
         auto head = co_await receive_until("\r\n\r\n");
         co_return head;
     }
 
     /// A head and the body that its Content-Length tells.
-    asio::awaitable<std::string> receive_message() {
+    awaitable<std::string> receive_message() {
         auto message = co_await receive_head();
         constexpr std::string_view name = "Content-Length: ";
         const auto at = message.find(name);
@@ -115,7 +113,7 @@ public:
         test::ending ending = ending::orderly;
     };
     /// Everything until the other side ends.
-    asio::awaitable<rest> receive_rest() {
+    awaitable<rest> receive_rest() {
         error_code error;
         while (!error) {
             co_await read_some(error);
@@ -127,7 +125,7 @@ public:
     }
 
     /// Fails the test if a byte comes before the end.
-    asio::awaitable<ending> closed() {
+    awaitable<ending> closed() {
         const auto all = co_await receive_rest();
         CHECK(all.bytes == "");
         co_return all.ending;
@@ -151,15 +149,15 @@ public:
     tcp::socket& socket() { return socket_; }
 
 private:
-    asio::awaitable<void> read_some(error_code& error) {
+    awaitable<void> read_some(error_code& error) {
         char bytes[16 * 1024];
         const auto buffer = asio::buffer(bytes);
-        const auto size = co_await socket_.async_read_some(
-            buffer, asio::redirect_error(asio::use_awaitable, error));
+        const auto size =
+            co_await socket_.async_read_some(buffer, asio::redirect_error(use_awaitable, error));
         received_.append(bytes, size);
     }
 
-    asio::awaitable<void> read_more() {
+    awaitable<void> read_more() {
         error_code error;
         co_await read_some(error);
         if (error) {
@@ -175,7 +173,7 @@ class recording_hooks : public proxy::hooks {
 public:
     std::function<std::optional<proxy::refusal>(const proxy::request_view&)> refusing;
     std::function<bool(const proxy::request_view&)> wanting;
-    std::function<asio::awaitable<void>(const proxy::request_view&)> before;
+    std::function<awaitable<void>(const proxy::request_view&)> before;
     std::function<void(proxy::outcome)> after;
     std::function<std::unique_ptr<proxy::body_observer>(
         const proxy::request_view&, const proxy::response_view&)>
@@ -190,7 +188,7 @@ public:
     bool wants_body(const proxy::request_view& request) override {
         return wanting && wanting(request);
     }
-    asio::awaitable<void> before_forward(const proxy::request_view& request) override {
+    awaitable<void> before_forward(const proxy::request_view& request) override {
         forwarded.push_back(request.path);
         body_starts.emplace_back(request.body_start);
         if (before) {
@@ -256,19 +254,19 @@ public:
         return static_cast<std::uint16_t>(std::stoul(url.substr(url.rfind(':') + 1)));
     }
 
-    asio::awaitable<peer> connect() {
+    awaitable<peer> connect() {
         tcp::socket socket(context);
         const tcp::endpoint proxy(asio::ip::address_v4::loopback(), port());
-        co_await socket.async_connect(proxy, asio::use_awaitable);
+        co_await socket.async_connect(proxy, use_awaitable);
         socket.set_option(tcp::no_delay(true));
         peer client(std::move(socket));
         co_return client;
     }
 
     /// The child's end of the next connection that the proxy opens.
-    asio::awaitable<peer> accept() {
+    awaitable<peer> accept() {
         tcp::socket socket(context);
-        co_await child_.async_accept(socket, asio::use_awaitable);
+        co_await child_.async_accept(socket, use_awaitable);
         socket.set_option(tcp::no_delay(true));
         peer child(std::move(socket));
         co_return child;
@@ -285,19 +283,19 @@ public:
     void close_child() { child_.close(); }
 
     /// Lets everything that is ready run; no condition of a test rests on it alone.
-    asio::awaitable<void> settle() {
+    awaitable<void> settle() {
         for (int turn = 0; turn < 20; ++turn) {
-            co_await asio::post(context, asio::use_awaitable);
+            co_await asio::post(context, use_awaitable);
         }
     }
 
     /// Waits until it holds; the test fails if it never does.
     template <typename Condition>
-    asio::awaitable<void> until(Condition holds) {
+    awaitable<void> until(Condition holds) {
         asio::steady_timer timer(context);
         while (!holds()) {
             timer.expires_after(1ms);
-            co_await timer.async_wait(asio::use_awaitable);
+            co_await timer.async_wait(use_awaitable);
         }
     }
 

@@ -4,10 +4,9 @@
 #include <functional>
 #include <optional>
 
-#include <boost/asio/awaitable.hpp>
-
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
@@ -26,7 +25,7 @@ struct child_learner {
 
     /// Nothing, and a log line that says why, if it cannot be learned; nothing without a word if
     /// abandoned() says so.
-    boost::asio::awaitable<std::optional<child_facts>> learn(std::function<bool()> abandoned);
+    awaitable<std::optional<child_facts>> learn(std::function<bool()> abandoned);
 };
 
 } // namespace hibernate::app

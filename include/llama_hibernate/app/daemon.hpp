@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
@@ -17,6 +16,7 @@
 #include "llama_hibernate/app/request_hooks.hpp"
 #include "llama_hibernate/app/server_process.hpp"
 #include "llama_hibernate/app/service_notifier.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/lifecycle.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
@@ -46,28 +46,28 @@ private:
     using clock = std::chrono::steady_clock;
 
     // Start-up, in order.
-    boost::asio::awaitable<void> start_up();
-    boost::asio::awaitable<void> bind_listeners();
+    awaitable<void> start_up();
+    awaitable<void> bind_listeners();
 
     // Events in, actions out.
-    boost::asio::awaitable<void> watch_signals();
+    awaitable<void> watch_signals();
     void dispatch(const keeper::event& happened);
     void perform(keeper::action what);
 
     // One method for each action that takes time; each ends by an event.
-    boost::asio::awaitable<void> live_child();
+    awaitable<void> live_child();
     bool launch_child();
-    boost::asio::awaitable<void> watch_health(int life);
-    boost::asio::awaitable<void> start_child_later();
-    boost::asio::awaitable<void> restore(int life, keeping::extent what);
-    boost::asio::awaitable<void> wait_for_death(int life);
-    boost::asio::awaitable<void> drain();
-    boost::asio::awaitable<void> save();
-    boost::asio::awaitable<void> interrupt_child();
-    boost::asio::awaitable<void> finish();
+    awaitable<void> watch_health(int life);
+    awaitable<void> start_child_later();
+    awaitable<void> restore(int life, keeping::extent what);
+    awaitable<void> wait_for_death(int life);
+    awaitable<void> drain();
+    awaitable<void> save();
+    awaitable<void> interrupt_child();
+    awaitable<void> finish();
 
-    boost::asio::awaitable<void> end_open_streams(clock::time_point deadline);
-    void spawn(boost::asio::awaitable<void> task);
+    awaitable<void> end_open_streams(clock::time_point deadline);
+    void spawn(awaitable<void> task);
     void leave();
     clock::time_point save_deadline() const;
 
@@ -77,7 +77,7 @@ private:
     std::string program_;
 
     process::stop_signals stop_signals_; ///< before everything that starts a thread
-    boost::asio::io_context context_;
+    boost::asio::io_context context_{1}; // one thread runs it
     boost::asio::signal_set signals_;
     service_notifier notifier_;
     keeping keeping_;

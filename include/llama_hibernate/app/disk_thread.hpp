@@ -11,14 +11,13 @@
 #include <type_traits>
 #include <utility>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
 
 namespace hibernate::app {
@@ -32,7 +31,7 @@ public:
     /// Runs work() on the disk thread; completes on the caller's with what it returned. It cannot
     /// be cancelled: whatever work refers to stays in use until it has ended.
     template <typename Work>
-    boost::asio::awaitable<std::invoke_result_t<Work&>> run(Work work) {
+    awaitable<std::invoke_result_t<Work&>> run(Work work) {
         auto working = run_until(time_point::max(), std::move(work));
         auto result = co_await std::move(working);
         co_return std::move(*result);
@@ -40,7 +39,7 @@ public:
 
     /// The same, but completes with nothing at the deadline; the work goes on all the same.
     template <typename Work>
-    boost::asio::awaitable<std::optional<std::invoke_result_t<Work&>>>
+    awaitable<std::optional<std::invoke_result_t<Work&>>>
     run_until(time_point deadline, Work work) {
         struct outcome {
             std::optional<std::invoke_result_t<Work&>> result;
@@ -61,7 +60,7 @@ public:
             done->cancel();
         });
         boost::system::error_code ignored;
-        co_await done->async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+        co_await done->async_wait(boost::asio::redirect_error(use_awaitable, ignored));
         if (seen->failure) {
             std::rethrow_exception(seen->failure);
         }

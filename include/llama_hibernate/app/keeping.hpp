@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "llama_hibernate/app/boundary_policy.hpp"
@@ -24,6 +23,7 @@
 #include "llama_hibernate/app/reuse_watch.hpp"
 #include "llama_hibernate/app/saving.hpp"
 #include "llama_hibernate/app/start_report.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/keeper/save_speed.hpp"
 #include "llama_hibernate/llama/client.hpp"
@@ -47,12 +47,12 @@ public:
 
     /// Opens the model's directory; waits for another daemon that uses it, up to the restore
     /// budget. Throws startup_error when nothing says where it could be.
-    boost::asio::awaitable<void> open();
+    awaitable<void> open();
 
     /// To be waited for before the child is started: notes which files it is going to load, and
     /// completes when nothing goes on in the background. The forked process allocates, which not
     /// every allocator bears while another thread does.
-    boost::asio::awaitable<void> prepare();
+    awaitable<void> prepare();
 
     /// While the child loads, its snapshots are read and checked in the background.
     void read_ahead();
@@ -67,7 +67,7 @@ public:
         restore_summary summary;
         child_state child = child_state::well;
     };
-    boost::asio::awaitable<restore_outcome> restore(
+    awaitable<restore_outcome> restore(
         std::shared_ptr<llama::client> client,
         extent what,
         std::function<void(std::size_t, std::size_t)> progress,
@@ -75,28 +75,28 @@ public:
 
     /// The child has crashed before it served: the snapshot that it was given last goes into
     /// quarantine.
-    boost::asio::awaitable<void> blame_last_restore();
+    awaitable<void> blame_last_restore();
 
     /// The child has crashed while it served: what was restored into it is suspect, and goes into
     /// quarantine when keeper::condemns says so.
-    boost::asio::awaitable<void> suspect_restored(bool answered_anything);
+    awaitable<void> suspect_restored(bool answered_anything);
 
     /// When requests are served: notes what was restored, does what the stop before had no time
     /// for, and saves slots from now on. Goes on in the background.
     void begin_serving(std::shared_ptr<llama::client> client);
 
     /// Around each request that a slot may work on: see live_saving.
-    boost::asio::awaitable<void> before_request(std::string_view body_start);
-    boost::asio::awaitable<void> before_other_request();
+    awaitable<void> before_request(std::string_view body_start);
+    awaitable<void> before_other_request();
     void after_request(keeper::ended_request ended);
 
     /// Around each slot action of somebody else.
-    boost::asio::awaitable<void> before_action(slot_action asked);
+    awaitable<void> before_action(slot_action asked);
     void after_action(bool client_left);
     std::optional<int> slot_count() const; ///< nothing until the child was understood
 
     /// Saves every changed slot. Nothing of it is on the medium for sure before finish().
-    boost::asio::awaitable<void> save(
+    awaitable<void> save(
         std::shared_ptr<llama::client> client,
         time_point deadline,
         std::function<void(std::size_t, std::size_t)> progress,
@@ -104,7 +104,7 @@ public:
 
     /// The child has stopped as it should. Brings what was saved onto the medium, as far as it
     /// comes until the deadline.
-    boost::asio::awaitable<void> finish(time_point deadline);
+    awaitable<void> finish(time_point deadline);
 
     /// Destroying this object would wait for a disk.
     bool disk_is_busy() const noexcept { return background_.busy() || disk_thread_.busy(); }
@@ -120,11 +120,11 @@ public:
 
 private:
     void tidy();
-    boost::asio::awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
+    awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     bool may_write();
     slot_saver make_saver(llama::client& client, slot_saver::history_of history);
-    boost::asio::awaitable<std::optional<live_saving::saved_slot>>
+    awaitable<std::optional<live_saving::saved_slot>>
     save_live(std::shared_ptr<llama::client> client, live_saving::due_save what);
     void note(const save_report& report);
     void begin_look_for_reuse();

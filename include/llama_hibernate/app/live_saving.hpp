@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "llama_hibernate/app/slot_action.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/save_triggers.hpp"
 #include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
@@ -54,11 +54,10 @@ public:
         std::optional<llama::slot> cut; ///< what it is, if it was given a task meanwhile
     };
     /// Saves one slot; nothing if it failed.
-    using save_slot =
-        std::function<boost::asio::awaitable<std::optional<saved_slot>>(due_save what)>;
+    using save_slot = std::function<awaitable<std::optional<saved_slot>>(due_save what)>;
 
     /// Restores into a child that slept.
-    using restore_all = std::function<boost::asio::awaitable<void>()>;
+    using restore_all = std::function<awaitable<void>()>;
 
     /// Begins at once, when all that is in the child's slots is on disk.
     live_saving(
@@ -73,20 +72,20 @@ public:
 
     /// To be awaited before a request that a slot may work on goes to the child: until no save is
     /// under way, and what it would empty is saved. body_start as proxy::request_view has it.
-    boost::asio::awaitable<void> before_request(std::string_view body_start);
+    awaitable<void> before_request(std::string_view body_start);
     /// Before any other request that would wake the child: what it forgot in a sleep is restored
     /// first.
-    boost::asio::awaitable<void> before_other_request();
+    awaitable<void> before_other_request();
     /// When it has ended.
     void after_request(keeper::ended_request ended);
 
     /// The same for a slot action of somebody else: it waits while one of ours is under way, and
     /// ours wait while it is. What it displaces is saved before.
-    boost::asio::awaitable<void> before_action(slot_action asked);
+    awaitable<void> before_action(slot_action asked);
     void after_action(bool client_left);
 
     /// No save begins any more; completes when none is under way, or at the deadline.
-    boost::asio::awaitable<void> stop(time_point deadline);
+    awaitable<void> stop(time_point deadline);
 
     /// What is known of the slots, for the stop.
     const keeper::slot_table& slots() const noexcept;
@@ -94,13 +93,13 @@ public:
 
 private:
     struct state;
-    static boost::asio::awaitable<void> revive(std::shared_ptr<state> me);
+    static awaitable<void> revive(std::shared_ptr<state> me);
     static void begin_revive(const std::shared_ptr<state>& me);
     static bool may_have_slept(const state& me);
     static void look_again_later(const std::shared_ptr<state>& me);
     static void begin_observe(const std::shared_ptr<state>& me);
-    static boost::asio::awaitable<void> observe(std::shared_ptr<state> me);
-    static boost::asio::awaitable<void>
+    static awaitable<void> observe(std::shared_ptr<state> me);
+    static awaitable<void>
     save(std::shared_ptr<state> me, std::vector<keeper::slot_state> slots, const char* reason);
     static void consider(const std::shared_ptr<state>& me);
     static void begin_save(
@@ -109,7 +108,7 @@ private:
         const char* reason);
     static std::vector<keeper::slot_state>
     threatened_by(const state& me, std::string_view body_start);
-    static boost::asio::awaitable<void> begin(std::shared_ptr<state> me);
+    static awaitable<void> begin(std::shared_ptr<state> me);
 
     std::shared_ptr<state> state_; ///< its coroutines may outlast this object
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "llama_hibernate/app/slot_action.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/slot_receipts.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
@@ -21,13 +22,13 @@ public:
     /// Who saves slots while requests are served: told of each request that a slot may work on, and
     /// before any other that would wake a child that sleeps.
     struct slot_watch {
-        std::function<boost::asio::awaitable<void>(std::string_view body_start)> before_request;
-        std::function<boost::asio::awaitable<void>()> before_other_request;
+        std::function<awaitable<void>(std::string_view body_start)> before_request;
+        std::function<awaitable<void>()> before_other_request;
         std::function<void(keeper::ended_request ended)> after_request;
         /// How many slots there are; nothing while that is not known.
         std::function<std::optional<int>()> slot_count;
         /// The same for the slot actions of others.
-        std::function<boost::asio::awaitable<void>(slot_action asked)> before_action;
+        std::function<awaitable<void>(slot_action asked)> before_action;
         std::function<void(bool client_left)> after_action;
     };
 
@@ -38,7 +39,7 @@ public:
     std::optional<proxy::refusal> refuse(const proxy::request_view& request) override;
     bool wants_body(const proxy::request_view& request) override;
     std::optional<proxy::refusal> refuse_body(const proxy::request_view& request) override;
-    boost::asio::awaitable<void> before_forward(const proxy::request_view& request) override;
+    awaitable<void> before_forward(const proxy::request_view& request) override;
     std::unique_ptr<proxy::body_observer> observe_response(
         const proxy::request_view& request, const proxy::response_view& response) override;
     void after_response(const proxy::request_view& request, proxy::outcome how) override;
@@ -55,6 +56,8 @@ private:
     slot_action_reading read_action(const proxy::request_view& request) const;
     bool may_take_slot(const proxy::request_view& request) const;
     bool wakes_child(const proxy::request_view& request) const;
+    awaitable<void> wait_for_slots(const proxy::request_view& request);
+    void note_stream(const proxy::request_view& request);
 
     std::string api_prefix_;
     slot_watch watch_;

@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
-
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/restore_plan.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
@@ -69,19 +68,17 @@ public:
 
     /// Completes when all steps are done, at the deadline, as soon as abandoned() says so, or when
     /// the child is not well any more. Half of the time is the slots', whatever the preload needs.
-    boost::asio::awaitable<restore_report>
-    run(preload first, keeper::restore_plan plan, time_point deadline);
+    awaitable<restore_report> run(preload first, keeper::restore_plan plan, time_point deadline);
 
 private:
     enum class step_outcome { restored, unfit, left_out, over };
 
-    boost::asio::awaitable<void> fill_cache(preload what, time_point deadline);
-    boost::asio::awaitable<step_outcome>
-    perform(const keeper::restore_step& step, time_point deadline);
-    boost::asio::awaitable<store::soundness> check(std::string id, time_point deadline);
-    boost::asio::awaitable<std::vector<store::snapshot>> hidden_by(store::manifest unfit);
-    boost::asio::awaitable<void> quarantine(std::string id, std::string reason);
-    boost::asio::awaitable<child_state> examine_child(int empty_slot, time_point deadline);
+    awaitable<void> fill_cache(preload what, time_point deadline);
+    awaitable<step_outcome> perform(const keeper::restore_step& step, time_point deadline);
+    awaitable<store::soundness> check(std::string id, time_point deadline);
+    awaitable<std::vector<store::snapshot>> hidden_by(store::manifest unfit);
+    awaitable<void> quarantine(std::string id, std::string reason);
+    awaitable<child_state> examine_child(int empty_slot, time_point deadline);
 
     llama::client& client_;
     disk_thread& disk_;

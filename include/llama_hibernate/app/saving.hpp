@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
-
 #include "llama_hibernate/app/boundary_policy.hpp"
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/keeper/save_plan.hpp"
 #include "llama_hibernate/keeper/save_speed.hpp"
 #include "llama_hibernate/keeper/slot_table.hpp"
@@ -68,7 +67,7 @@ public:
     /// Asks the child what its slots hold and saves those that known does not show as saved, until
     /// the deadline, or until abandoned() says so. Slots of fewer tokens than min_tokens are not
     /// worth a file. progress is told each one's number, from 1 on, and of how many.
-    boost::asio::awaitable<save_report>
+    awaitable<save_report>
     run(const keeper::slot_table& known,
         time_point deadline,
         std::function<void(std::size_t, std::size_t)> progress,
@@ -76,30 +75,30 @@ public:
 
     /// Saves one slot, while requests are served.
     enum class extent { whole_only, with_prompt };
-    boost::asio::awaitable<save_report>
+    awaitable<save_report>
     save_one(keeper::slot_to_save slot, const char* reason, extent how, time_point deadline);
 
 private:
-    boost::asio::awaitable<bool> prepare(time_point deadline);
-    boost::asio::awaitable<std::vector<keeper::slot_to_save>>
+    awaitable<bool> prepare(time_point deadline);
+    awaitable<std::vector<keeper::slot_to_save>>
     choose_slots(const keeper::slot_table& known, time_point deadline);
-    boost::asio::awaitable<void> save(
+    awaitable<void> save(
         keeper::slot_to_save slot,
         const char* reason,
         extent how,
         time_point deadline,
         const std::function<bool()>& abandoned);
-    boost::asio::awaitable<void> save_prompt(
+    awaitable<void> save_prompt(
         keeper::slot_to_save slot,
         const store::publication& whole,
         time_point deadline,
         const std::function<bool()>& abandoned);
-    boost::asio::awaitable<std::optional<store::publication>> save_state(
+    awaitable<std::optional<store::publication>> save_state(
         keeper::slot_to_save slot,
         store::staged_save staged,
         time_point deadline,
         const std::function<bool()>& abandoned);
-    boost::asio::awaitable<std::optional<store::publication>>
+    awaitable<std::optional<store::publication>>
     publish(store::staged_save staged, time_point deadline);
     void note(const store::publication& outcome);
     bool comes_too_late(

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/system/error_code.hpp>
 
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/process/child.hpp"
@@ -36,7 +36,7 @@ public:
     void send(int signal) noexcept;
 
     /// Completes when it has ended; see process::child::wait().
-    boost::asio::awaitable<process::exit_report> wait() { return child_->wait(); }
+    awaitable<process::exit_report> wait() { return child_->wait(); }
 
     /// Looks whether it listens; as soon as it did so, without looking. If it is somebody else who
     /// does, the child is killed: it cannot listen there any more.

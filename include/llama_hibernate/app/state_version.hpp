@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include <boost/asio/awaitable.hpp>
-
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/client.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
@@ -17,7 +16,7 @@ namespace hibernate::app {
 
 /// Saves slot 0 under a staging name, which is removed again. Nothing (and a log line) if the child
 /// does not save it or the file cannot be read. directory is the child's --slot-save-path.
-boost::asio::awaitable<std::optional<std::uint32_t>> learn_state_version(
+awaitable<std::optional<std::uint32_t>> learn_state_version(
     llama::client& client,
     disk_thread& thread,
     disk& disk,

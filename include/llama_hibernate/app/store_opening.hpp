@@ -3,10 +3,9 @@
 
 #include <memory>
 
-#include <boost/asio/awaitable.hpp>
-
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/app/options.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/disk.hpp"
 #include "llama_hibernate/llama/server_args.hpp"
 #include "llama_hibernate/store/model_directory.hpp"
@@ -25,7 +24,7 @@ struct opened_store {
 /// Gives the user's arguments their advice first. Waits for another daemon that uses the folder, up
 /// to the restore budget. Throws startup_error when nothing says where it could be. All of the
 /// parameters outlive what it returns.
-boost::asio::awaitable<opened_store>
+awaitable<opened_store>
 open_store(disk& disk, disk_thread& thread, const options& options, const llama::server_args& args);
 
 } // namespace hibernate::app

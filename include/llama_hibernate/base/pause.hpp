@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-#include <boost/asio/awaitable.hpp>
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate {
 
 /// Completes after so long; throws system_error (operation_aborted) when it is cancelled.
-boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
+awaitable<void> pause(std::chrono::milliseconds time);
 
 } // namespace hibernate

@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/llama/types.hpp"
 
 namespace hibernate::llama {
@@ -54,50 +54,47 @@ public:
         std::string api_prefix);
 
     /// GET /health: succeeds when it says 200.
-    boost::asio::awaitable<call_result<nothing>> health(time_point deadline);
-    boost::asio::awaitable<call_result<properties>> props(time_point deadline);
+    awaitable<call_result<nothing>> health(time_point deadline);
+    awaitable<call_result<properties>> props(time_point deadline);
 
     /// GET /slots. It wakes a sleeping server, keeps it awake, and when polled breaks its watch for
     /// clients that have gone: once after an event, never in a loop. 501 with --no-slots.
-    boost::asio::awaitable<call_result<std::vector<slot>>> slots(time_point deadline);
+    awaitable<call_result<std::vector<slot>>> slots(time_point deadline);
 
     /// slot must be below properties::total_slots: llama-server wraps ids around, with a 200.
-    boost::asio::awaitable<call_result<saved>>
-    save_slot(int slot, std::string file_name, time_point deadline);
+    awaitable<call_result<saved>> save_slot(int slot, std::string file_name, time_point deadline);
     /// A refused restore leaves the slot empty.
-    boost::asio::awaitable<call_result<restored>>
+    awaitable<call_result<restored>>
     restore_slot(int slot, std::string file_name, time_point deadline);
 
     /// Empties it.
-    boost::asio::awaitable<call_result<nothing>> erase_slot(int slot, time_point deadline);
+    awaitable<call_result<nothing>> erase_slot(int slot, time_point deadline);
 
     /// A task that computes one token and generates none, on this slot, which should hold nothing
     /// of value: where idle slots are emptied, what the others hold moves to the RAM cache. Without
     /// a slot llama-server chooses: of a single one, what that holds moves there.
-    boost::asio::awaitable<call_result<nothing>>
-    push_into_cache(std::optional<int> slot, time_point deadline);
+    awaitable<call_result<nothing>> push_into_cache(std::optional<int> slot, time_point deadline);
 
     /// Succeeds when the child computes one token in the slot, which should be empty and holds one
     /// token afterwards.
-    boost::asio::awaitable<call_result<nothing>> generate_token(int slot, time_point deadline);
+    awaitable<call_result<nothing>> generate_token(int slot, time_point deadline);
 
     /// Brings the slot to exactly these tokens, which it should hold more of, and generates none;
     /// tells how many had to be computed. Pinned to an empty slot all of them are.
-    boost::asio::awaitable<call_result<std::uint64_t>>
+    awaitable<call_result<std::uint64_t>>
     cut_slot(int slot, std::vector<token> tokens, time_point deadline);
 
     /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
-    boost::asio::awaitable<call_result<nothing>>
-    delete_stream(std::string conversation_id, time_point deadline);
+    awaitable<call_result<nothing>> delete_stream(std::string conversation_id, time_point deadline);
 
 private:
     struct answer {
         unsigned status = 0;
         std::string body;
     };
-    boost::asio::awaitable<call_result<answer>>
+    awaitable<call_result<answer>>
     call(std::string_view method, std::string target, std::string body, time_point deadline);
-    boost::asio::awaitable<call_result<answer>>
+    awaitable<call_result<answer>>
     slot_action(int slot, std::string_view action, std::string_view file_name, time_point deadline);
 
     boost::asio::io_context& context_;

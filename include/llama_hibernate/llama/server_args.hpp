@@ -49,7 +49,9 @@ struct server_args {
     bool prints_and_exits = false; ///< --help, --version, --list-devices ...
 
     std::optional<int> parallel; ///< -np; none when automatic (absent or negative)
-    bool kv_unified = false;     ///< --kv-unified, or implied by an automatic -np
+    std::optional<int>
+        threads_http;        ///< --threads-http; none when automatic (absent or not positive)
+    bool kv_unified = false; ///< --kv-unified, or implied by an automatic -np
 
     /// --cache-ram in bytes, of prompts that are in no slot (8 GiB by default): 0: none, no value:
     /// no limit.
@@ -78,6 +80,10 @@ struct server_args {
     /// All of the user's arguments without the ones that we own for the child (--host, --port,
     /// --slot-save-path, --ssl-*, --reuse-port); ours are appended by child_arguments().
     std::vector<std::string> passed_on;
+
+    /// How many threads for connections llama-server surely has, on a machine with so many
+    /// processors: some of its versions have more.
+    int connection_threads(int processors) const;
 
     /// 1 when one slot or unified, else the slot count: files with another count are refused.
     int stream_count(int total_slots) const;

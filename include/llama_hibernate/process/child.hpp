@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/process/exit_report.hpp"
 
 namespace hibernate::process {
@@ -51,7 +51,7 @@ public:
     /// Completes when the process has ended and is reaped. Stragglers in its group are killed
     /// before its id can be used again. Never blocks the event loop; can be cancelled and called
     /// again; one call at a time.
-    boost::asio::awaitable<exit_report> wait();
+    awaitable<exit_report> wait();
 
 private:
     child(boost::asio::io_context& context, int pid, int exit_descriptor);

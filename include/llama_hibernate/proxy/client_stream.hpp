@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -14,6 +13,8 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/system/error_code.hpp>
+
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate::proxy {
 
@@ -33,31 +34,32 @@ public:
     const std::string& peer_address() const noexcept { return peer_address_; }
 
     /// Nothing to do on a plain connection.
-    boost::asio::awaitable<void> handshake(boost::system::error_code& error);
+    awaitable<void> handshake(boost::system::error_code& error);
 
-    boost::asio::awaitable<std::size_t>
+    awaitable<std::size_t>
     read_some(boost::asio::mutable_buffer into, boost::system::error_code& error);
 
     /// Writes both, as one message where the socket can.
-    boost::asio::awaitable<void>
+    awaitable<void>
     write(std::array<boost::asio::const_buffer, 2> pieces, boost::system::error_code& error);
 
     /// Completes when the connection is broken in both directions; reads nothing.
-    boost::asio::awaitable<void> broken();
+    awaitable<void> broken();
 
     /// Says that no more is sent: FIN, after close_notify under TLS.
-    boost::asio::awaitable<void> finish();
+    awaitable<void> finish();
 
     /// After finish(), waits for something to throw away; an error when the client has closed.
     /// Closing with unread bytes would reset the connection and could destroy the answer before the
     /// client has read it.
-    boost::asio::awaitable<void> discard_some(boost::system::error_code& error);
+    awaitable<void> discard_some(boost::system::error_code& error);
 
     /// Ends our direction alone; false under TLS, which knows no such thing.
     bool send_fin() noexcept;
 
-    void close() noexcept; ///< at once; what was written is still delivered
-    void reset() noexcept; ///< at once, so that the client sees an error and no orderly end
+    void cancel() noexcept; ///< what is pending ends with an error
+    void close() noexcept;  ///< at once; what was written is still delivered
+    void reset() noexcept;  ///< at once, so that the client sees an error and no orderly end
 
 private:
     client_socket socket_;

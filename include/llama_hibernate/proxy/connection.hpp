@@ -5,8 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include <boost/asio/awaitable.hpp>
-
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/answer.hpp"
 #include "llama_hibernate/proxy/exchange.hpp"
 #include "llama_hibernate/proxy/head.hpp"
@@ -24,29 +23,29 @@ public:
     connection& operator=(const connection&) = delete;
 
     /// Once; completes when the connection is closed. Never throws for what a client does.
-    boost::asio::awaitable<void> run();
+    awaitable<void> run();
 
     void cut();                          ///< closes both sides; an exchange ends as `cut`
     void close_if_idle();                ///< closes it if it waits for a further request
     void close_if_late(steady_time now); ///< closes it if its deadline is over
+    bool watch_client();                 ///< as exchange::watch_client, of the one in progress
 
 private:
     /// What becomes of the connection after a request.
     enum class after { keep, finish, close, reset };
     enum class head_end { ready, gone, too_large, target_too_long, malformed };
 
-    boost::asio::awaitable<head_end> read_head();
-    boost::asio::awaitable<after> serve_request();
-    boost::asio::awaitable<after> serve(const request_head& request);
-    boost::asio::awaitable<after> forward(const request_head& request, request_view& view);
-    boost::asio::awaitable<bool> held_client_stayed();
+    awaitable<head_end> read_head();
+    awaitable<after> serve_request();
+    awaitable<after> serve(const request_head& request);
+    awaitable<after> forward(const request_head& request, request_view& view);
+    awaitable<bool> held_client_stayed();
 
     /// Sends an answer of our own to a request whose body was not read.
-    boost::asio::awaitable<after> refuse(const answer& what, const request_head& request);
+    awaitable<after> refuse(const answer& what, const request_head& request);
     /// unread_body: what of the request still comes and is thrown away to keep the connection.
-    boost::asio::awaitable<after>
-    respond(const answer& what, answer_form form, std::uint64_t unread_body);
-    boost::asio::awaitable<void> finish();
+    awaitable<after> respond(const answer& what, answer_form form, std::uint64_t unread_body);
+    awaitable<void> finish();
 
     bool is_health(const request_head& request, std::string_view path) const;
     void set_deadline(std::chrono::milliseconds from_now);
@@ -58,7 +57,8 @@ private:
     bool served_ = false; ///< had a request; a client that just connected may be sending its first
     bool cut_ = false;
     std::size_t head_size_ = 0;
-    exchange* exchange_ = nullptr; ///< the one in progress
+    exchange* exchange_ = nullptr;        ///< the one in progress
+    std::unique_ptr<upstream_link> kept_; ///< for the next one, while it waits
 };
 
 } // namespace hibernate::proxy

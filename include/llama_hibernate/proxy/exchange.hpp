@@ -1,20 +1,25 @@
 #pragma once
 // One request forwarded to the child, and its response relayed.
 //
-// Each exchange has an upstream connection of its own. llama-server spends a thread on every
-// connection that is kept for later, and closes it after five seconds, when a POST may be on its
-// way that must not be sent twice. A new connection over loopback costs some tens of microseconds,
-// next to a completion's milliseconds at least. So there is no stale connection to fail on, and
-// nothing is ever sent again.
+// A connection to the child is used for one request, unless that is a GET or HEAD without a body.
+// Only those may find one that their client's last request left, because they may be sent again if
+// the child closed it meanwhile: they are, once, on a new one, if not a byte of a response came. A
+// POST has its own connection, so there is no stale one for it to fail on, and it is never sent
+// twice.
+//
+// The client is watched while the child works, and what it does is heard aside from the relaying: a
+// request whose body is still on its way from the start, any other as soon as it has lasted for
+// some milliseconds.
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/answer.hpp"
 #include "llama_hibernate/proxy/framing.hpp"
 #include "llama_hibernate/proxy/head.hpp"
@@ -34,21 +39,30 @@ public:
         answer, ///< nothing was sent to the client yet: give it local_answer()
     };
 
-    /// Everything outlives the exchange.
+    /// Everything outlives the exchange. kept is the client's idle link to the child, if any, and
+    /// what the exchange leaves there.
     exchange(
-        shared_state& shared, client_side& client, const request_head& request, request_view& view);
+        shared_state& shared,
+        client_side& client,
+        const request_head& request,
+        request_view& view,
+        std::unique_ptr<upstream_link>& kept);
     ~exchange();
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
 
-    boost::asio::awaitable<next> run();
+    awaitable<next> run();
 
     /// Whether the request's body was read to its end (else the client still sends it).
-    bool request_complete() const noexcept { return request_body_.done(); }
+    bool request_complete() const noexcept { return request_body_.done() && unsent_ == 0; }
     const answer& local_answer() const noexcept { return local_answer_; }
 
     /// Closes the upstream connection and ends the exchange as `cut`; the caller closes the client.
     void cut();
+
+    /// To be called now and then: from the second time on the client is watched. Whether it is to
+    /// be called again.
+    bool watch_client();
 
 private:
     enum class step {
@@ -69,17 +83,28 @@ private:
     };
 
     bool owner_wants_body() const;
-    boost::asio::awaitable<step> look_at_body();
-    boost::asio::awaitable<bool> tell_to_go_on();
-    boost::asio::awaitable<step> start();
-    boost::asio::awaitable<step> open_upstream();
-    boost::asio::awaitable<step> hear_client();
-    boost::asio::awaitable<step> send_request_body();
-    boost::asio::awaitable<response_end> relay_response();
-    boost::asio::awaitable<std::optional<response_head>> read_response();
-    boost::asio::awaitable<response_end>
+    awaitable<step> look_at_body();
+    awaitable<bool> tell_to_go_on();
+    awaitable<step> ask_owner();
+    awaitable<step> wait_for_owner(awaitable<void> waiting);
+    step hook_failed(const std::exception& failure) const;
+    awaitable<void> forward();
+    awaitable<step> open_upstream();
+    awaitable<step> open_new_upstream();
+    awaitable<void> send_head(boost::system::error_code& error);
+    bool may_be_sent_twice() const;
+    bool may_send_again() const;
+
+    void start_hearing();
+    void heard(const std::exception_ptr& failure, step what);
+    awaitable<void> stop_hearing();
+    awaitable<step> hear_client();
+    awaitable<step> send_request_body();
+    awaitable<response_end> relay_response();
+    awaitable<std::optional<response_head>> read_response();
+    awaitable<response_end>
     relay_response_body(const response_head& response, std::string head, const delivery& plan);
-    boost::asio::awaitable<void>
+    awaitable<void>
     write_to_client(std::string_view head, std::string_view body, boost::system::error_code& error);
 
     void ask_for_observer(const response_head& response, const delivery& plan);
@@ -88,22 +113,40 @@ private:
     next ended(outcome how, next then);
     next fail(unsigned status, const char* message, outcome how);
     next conclude(response_end end);
+    void keep_upstream();
+    void close_upstream();
 
     shared_state& shared_;
     client_side& client_;
     const request_head& request_;
     request_view& view_;
 
-    upstream_socket upstream_;
-    boost::beast::flat_buffer from_upstream_;
+    std::unique_ptr<upstream_link>& kept_;
+    std::unique_ptr<upstream_link> upstream_;
     body_scanner request_body_;
+    std::size_t unsent_ =
+        0; ///< of what request_body_ has seen: still at the client's buffer's front
     go_ahead go_ahead_ = go_ahead::from_child;
     std::string body_start_; ///< what view_ shows of the body, until before_forward completes
     std::unique_ptr<body_observer> observer_; ///< of the response's body, until after_response
     body_scanner observed_body_;              ///< finds the payload in what the client got
     answer local_answer_;
+
+    // How forward() ended.
+    step opened_ = step::upstream_failed;
+    response_end end_ = response_end::no_response;
+
+    // Hearing the client meanwhile.
+    enum class hearing { not_yet, soon, on, over };
+    hearing hearing_ = hearing::not_yet;
+    bool forwarding_ = false;
+    std::optional<step> heard_; ///< what the client did that ended the forwarding
+    boost::asio::cancellation_signal stop_hearing_;
+    std::optional<steady_timer> hearing_over_; ///< never expires; cancelled when it is
+
     bool owes_after_response_ = false; ///< before_forward was called, after_response not yet
     bool cut_ = false;
+    bool upstream_keeps_ = false; ///< the child lets its connection be used again
     bool response_keeps_ = false; ///< the head that the client got lets it send another request
     bool client_written_ = false; ///< bytes of a final response may have reached the client
 };

@@ -11,8 +11,9 @@
 #include <memory>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate::proxy {
 
@@ -37,7 +38,7 @@ public:
     const std::string& reason() const noexcept { return reason_; } ///< such as "restoring 2 of 5"
 
     /// Completes as soon as the gate is not holding, or after the health hold; cancellable.
-    boost::asio::awaitable<void> wait_while_holding();
+    awaitable<void> wait_while_holding();
 
     /// Called once, when the gate closes; one observer, null for none.
     void on_close(std::function<void()> observer) { on_close_ = std::move(observer); }

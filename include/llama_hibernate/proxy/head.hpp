@@ -7,14 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include <boost/beast/http/fields.hpp>
-
+#include "llama_hibernate/proxy/fields.hpp"
 #include "llama_hibernate/proxy/framing.hpp"
 
 namespace hibernate::proxy {
@@ -45,26 +45,29 @@ struct bad_head {
 };
 
 struct request_head {
-    std::string method;
-    std::string target; ///< raw
+    std::unique_ptr<char[]> text; ///< what the views below view
+    std::string_view method;
+    std::string_view target; ///< raw
     bool http_1_0 = false;
-    boost::beast::http::fields fields;
+    field_list fields;
     framing body;
     bool keep_alive = false;       ///< the client wants the connection to stay
     bool expects_continue = false; ///< 100-continue, from a client that understands it
-    std::string upgrade;           ///< the protocol to switch to; empty: none we would forward
+    std::string_view upgrade;      ///< the protocol to switch to; empty: none we would forward
 };
 
 /// raw is a whole head with its empty line. The one gate of what may reach the child.
 std::variant<request_head, bad_head> read_request_head(std::string_view raw);
 
 struct response_head {
+    std::unique_ptr<char[]> text; ///< what the views below view
     unsigned status = 0;
-    std::string reason;
-    boost::beast::http::fields fields;
+    std::string_view reason;
+    field_list fields;
     framing body;
     bool chunked = false; ///< its fields say so, even where no body follows (HEAD)
     std::optional<std::uint64_t> content_length; ///< likewise
+    bool keeps_connection = false; ///< HTTP/1.1, and its sender does not say that it closes
 
     bool interim() const noexcept { return status < 200; }
     static constexpr unsigned switching_protocols = 101;
@@ -73,10 +76,6 @@ struct response_head {
 /// request_method decides whether a body follows. Nothing for what a gateway must not relay.
 std::optional<response_head>
 read_response_head(std::string_view raw, std::string_view request_method);
-
-/// The value of the first field of that name (any case).
-std::optional<std::string_view>
-first_field(const boost::beast::http::fields& fields, std::string_view name);
 
 struct forwarded_for {
     std::string_view client_address; ///< empty for a client on a Unix socket
@@ -89,12 +88,16 @@ enum class go_ahead {
     given,      ///< we did, or need not: the body is on its way, and the child sees no Expect
 };
 
+/// What the child is to do with the connection after its response.
+enum class upstream_connection { close, keep };
+
 /// The head for the child: hop-by-hop fields removed, X-Forwarded-For appended, X-Forwarded-Proto
-/// added where it is missing, and "Connection: close", since each exchange has its own connection.
+/// added where it is missing, and "Connection: close" unless it is to be kept.
 std::string head_for_upstream(
     const request_head& request,
     const forwarded_for& from,
-    go_ahead expected = go_ahead::from_child);
+    go_ahead expected = go_ahead::from_child,
+    upstream_connection then = upstream_connection::close);
 
 /// How a response reaches this client.
 struct delivery {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/awaitable.hpp>
+#include "llama_hibernate/base/awaitable.hpp"
 
 namespace hibernate::proxy {
 
@@ -80,8 +80,9 @@ public:
     virtual std::optional<refusal> refuse_body(const request_view&) { return std::nullopt; }
 
     /// Awaited before the head goes to the child; it may take its time. Cancelled (terminal) when
-    /// the client leaves meanwhile; one that throws costs the client a 500.
-    virtual boost::asio::awaitable<void> before_forward(const request_view&) { co_return; }
+    /// the client leaves meanwhile; one that throws costs the client a 500. Where there is nothing
+    /// to wait for, it may be an empty awaitable (not valid()), which costs nothing.
+    virtual awaitable<void> before_forward(const request_view&) { return {}; }
 
     /// Asked of every final response that has a body, before its head goes to the client: who looks
     /// at the body. Null: nobody, at no cost. The observer is destroyed as soon as after_response

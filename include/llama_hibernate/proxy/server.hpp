@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 
@@ -45,6 +45,11 @@ struct server_settings {
     std::chrono::milliseconds write_timeout{
         3'600'000}; ///< taking nothing at all; llama-server's own
     half_close on_half_close = half_close::abort;
+
+    /// While no more connections to the child than this are open, those that could be used again
+    /// are, for requests that may be sent twice; 0: every request gets a new one. It must be less
+    /// than the child's threads for connections.
+    std::size_t kept_upstream = 0;
 };
 
 class server {
@@ -72,7 +77,7 @@ public:
     std::size_t exchanges_in_flight() const noexcept;
 
     /// Completes when no exchange is in flight; cancellable.
-    boost::asio::awaitable<void> drained();
+    awaitable<void> drained();
 
     /// Stops listening (and removes our ".sock" files); connections go on.
     void close_listeners();

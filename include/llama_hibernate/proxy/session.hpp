@@ -8,18 +8,18 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/client_stream.hpp"
 #include "llama_hibernate/proxy/gate.hpp"
 #include "llama_hibernate/proxy/hooks.hpp"
 #include "llama_hibernate/proxy/server.hpp"
+#include "llama_hibernate/proxy/upstream_link.hpp"
 
 namespace hibernate::proxy {
 
@@ -29,16 +29,11 @@ using steady_timer = boost::asio::basic_waitable_timer<
     boost::asio::wait_traits<std::chrono::steady_clock>,
     boost::asio::io_context::executor_type>;
 
-/// TCP or a Unix socket, as the child listens.
-using upstream_socket = boost::asio::basic_stream_socket<
-    boost::asio::generic::stream_protocol,
-    boost::asio::io_context::executor_type>;
-
 class connection;
 
 /// Everything that outlives a single connection. Connections hold it by shared_ptr, because their
 /// coroutines may be destroyed after the server, with the io_context.
-struct shared_state {
+struct shared_state : std::enable_shared_from_this<shared_state> {
     shared_state(
         boost::asio::io_context& io, server_settings how, proxy::gate& before, proxy::hooks& owner);
 
@@ -48,6 +43,7 @@ struct shared_state {
     proxy::hooks* hooks; ///< null once the server is gone
     std::optional<boost::asio::generic::stream_protocol::endpoint> upstream;
     std::optional<boost::asio::ssl::context> tls;
+    upstream_links links;
     std::list<connection*> connections;
 
     /// One exchange, from its head to the end of its response.
@@ -63,6 +59,17 @@ struct shared_state {
     };
     std::size_t exchanges = 0;
     steady_timer became_idle; ///< never expires; cancelled when the last exchange ends
+
+    /// Sees to it that every exchange in progress watches its client, from its second tick on: most
+    /// are over before that, and then it has cost them nothing. The tick ends with the last
+    /// exchange that has to be asked.
+    void watch_clients_soon();
+
+private:
+    void watch_clients();
+
+    steady_timer watch_tick_;
+    bool ticking_ = false;
 };
 
 /// The client's side of a connection.
@@ -80,7 +87,7 @@ struct client_side {
     std::string_view unread() const noexcept;
 
     /// Reads once, behind what is in the buffer; needs room there.
-    boost::asio::awaitable<void> read_more(boost::system::error_code& error);
+    awaitable<void> read_more(boost::system::error_code& error);
 
     /// Whether a read that ended so says that the client has gone. Where a FIN does not mean that,
     /// it is noted.
@@ -88,7 +95,7 @@ struct client_side {
 
     /// Completes when the client has gone; meanwhile keeps what it sends early, as much as the
     /// buffer takes. While the buffer is full, only a reset tells that it has gone.
-    boost::asio::awaitable<void> gone(half_close meaning);
+    awaitable<void> gone(half_close meaning);
 };
 
 } // namespace hibernate::proxy

@@ -1,4 +1,5 @@
 #include "llama_hibernate/app/disk_thread.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 
 #include <future>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "catch.hpp"
 
+using hibernate::awaitable;
 namespace asio = boost::asio;
 using hibernate::app::disk_thread;
 using namespace std::chrono_literals;
@@ -22,7 +24,7 @@ struct bench {
     disk_thread disk{network};
 
     template <typename T>
-    T result_of(asio::awaitable<T> task) {
+    T result_of(awaitable<T> task) {
         auto result = asio::co_spawn(network, std::move(task), asio::use_future);
         network.restart();
         network.run();

@@ -16,7 +16,7 @@ class Compatibility(DaemonCase):
         return self.complete(daemon, text)["timings"]["cache_n"]
 
     def skipped(self, daemon):
-        return [line for line in daemon.output.splitlines() if "skipped" in line]
+        return [line for line in daemon.output.splitlines() if "warning: skipped" in line]
 
     def test_one_line_sums_up_what_is_skipped(self):
         self.seed(LONG, OTHER)

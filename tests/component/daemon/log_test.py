@@ -44,7 +44,7 @@ class Log(DaemonCase):
         self.stop(none)
 
         refused = self.ready("-np", 2, FAKE_FAIL_RESTORE="all")
-        self.assertIn(": nothing is restored, 2 not restored; ", self.outcome(refused))
+        self.assertIn(": none of 2 snapshots restored; ", self.outcome(refused))
         self.stop(refused)
 
     def test_a_start_where_nothing_is_kept_says_so(self):

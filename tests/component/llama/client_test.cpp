@@ -1,3 +1,4 @@
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/llama/client.hpp"
 
 #include <chrono>
@@ -9,11 +10,12 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 #include "catch.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::llama;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
@@ -31,20 +33,20 @@ struct scripted_server {
 
     tcp::endpoint address() const { return acceptor.local_endpoint(); }
 
-    asio::awaitable<void> serve() {
-        auto socket = co_await acceptor.async_accept(asio::use_awaitable);
+    awaitable<void> serve() {
+        auto socket = co_await acceptor.async_accept(use_awaitable);
         boost::system::error_code ec;
         co_await asio::async_read_until(
             socket, asio::dynamic_buffer(request), "\r\n\r\n",
-            asio::redirect_error(asio::use_awaitable, ec));
+            asio::redirect_error(use_awaitable, ec));
         if (answer.empty()) { // say nothing, and wait for the client to go
             char byte = 0;
             co_await socket.async_read_some(
-                asio::buffer(&byte, 1), asio::redirect_error(asio::use_awaitable, ec));
+                asio::buffer(&byte, 1), asio::redirect_error(use_awaitable, ec));
             co_return;
         }
         co_await asio::async_write(
-            socket, asio::buffer(answer), asio::redirect_error(asio::use_awaitable, ec));
+            socket, asio::buffer(answer), asio::redirect_error(use_awaitable, ec));
     }
 };
 
@@ -57,7 +59,7 @@ template <typename Call>
 auto run(asio::io_context& context, Call call) {
     using result = typename std::invoke_result_t<Call>::value_type;
     std::optional<result> outcome;
-    const auto body = [&]() -> asio::awaitable<void> { outcome.emplace(co_await call()); };
+    const auto body = [&]() -> awaitable<void> { outcome.emplace(co_await call()); };
     asio::co_spawn(context, body, [](std::exception_ptr failure) {
         if (failure) {
             std::rethrow_exception(failure);

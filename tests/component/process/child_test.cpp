@@ -1,3 +1,4 @@
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/process/child.hpp"
 
 #include <chrono>
@@ -16,11 +17,12 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "catch.hpp"
 #include "llama_hibernate/base/platform.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::process;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
@@ -38,7 +40,7 @@ exit_report run(const command& what) {
     auto started = child::launch(context, what);
     REQUIRE(started.has_value());
     exit_report report;
-    const auto body = [&]() -> asio::awaitable<void> { report = co_await started->wait(); };
+    const auto body = [&]() -> awaitable<void> { report = co_await started->wait(); };
     asio::co_spawn(context, body, asio::detached);
     context.run();
     CHECK_FALSE(started->running());
@@ -192,16 +194,16 @@ TEST_CASE("the event loop goes on while the child lives, closes its streams and 
     exit_report report;
     bool ended = false;
     auto longest_gap = 0ms;
-    const auto wait_for_it = [&]() -> asio::awaitable<void> {
+    const auto wait_for_it = [&]() -> awaitable<void> {
         report = co_await started->wait();
         ended = true;
     };
-    const auto tick = [&]() -> asio::awaitable<void> {
+    const auto tick = [&]() -> awaitable<void> {
         asio::steady_timer timer(context);
         auto last = clock_type::now();
         while (!ended) {
             timer.expires_after(5ms);
-            co_await timer.async_wait(asio::use_awaitable);
+            co_await timer.async_wait(use_awaitable);
             const auto now = clock_type::now();
             longest_gap = std::max(
                 longest_gap, std::chrono::duration_cast<std::chrono::milliseconds>(now - last));

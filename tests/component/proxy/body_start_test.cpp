@@ -6,9 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::half_close;
 using hibernate::proxy::outcome;
@@ -57,7 +61,7 @@ public:
     }
 
     /// Plays a child that gets this body and answers, and a client that gets the answer.
-    asio::awaitable<void> exchange_goes_on(peer& client, std::string_view body) {
+    awaitable<void> exchange_goes_on(peer& client, std::string_view body) {
         auto child = co_await accept();
         co_await child.receive_head();
         const auto received = co_await child.receive(body.size());
@@ -80,7 +84,7 @@ TEST_CASE("the owner sees a body once it is there, and the child gets it as it c
     const std::size_t piece = GENERATE_COPY(std::size_t{1}, std::size_t{7}, request.size());
     const bool head_apart = GENERATE(false, true);
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         std::size_t sent = head_apart ? head_size : 0;
         co_await client.send(request.substr(0, sent));
@@ -99,7 +103,7 @@ TEST_CASE("the owner sees a body once it is there, and the child gets it as it c
 TEST_CASE("a body is understood wherever it is split") {
     const auto body = in_chunks(text_of_size(10));
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         for (std::size_t split = 0; split < body.size(); ++split) {
             co_await client.send(chunked_post + body.substr(0, split));
@@ -116,7 +120,7 @@ TEST_CASE("of a long body the owner sees as much as the buffer takes") {
         GENERATE(buffer_size - 1, buffer_size, buffer_size + 1, 4 * buffer_size);
     const auto body = text_of_size(size);
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(size) + body);
         co_await world.exchange_goes_on(client, body);
@@ -129,7 +133,7 @@ TEST_CASE("a long body is seen without its chunked coding") {
     const auto text = text_of_size(4 * buffer_size);
     const auto body = in_chunks(text);
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(chunked_post + body);
         co_await world.exchange_goes_on(client, body);
@@ -146,12 +150,12 @@ TEST_CASE("what the owner sees stays while the client sends on") {
     looking_world world;
     bool client_has_sent = false;
     std::string seen_later;
-    world.hooks.before = [&](const hibernate::proxy::request_view& view) -> asio::awaitable<void> {
+    world.hooks.before = [&](const hibernate::proxy::request_view& view) -> awaitable<void> {
         co_await world.until([&] { return client_has_sent; });
         co_await world.settle();
         seen_later = view.body_start;
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(body.size()) + body);
         co_await world.until([&] { return world.hooks.forwarded.size() == 1; });
@@ -166,7 +170,7 @@ TEST_CASE("what the owner sees stays while the client sends on") {
 TEST_CASE("the next request is not taken for the body") {
     const auto body = GENERATE(as<std::string>{}, "abc", in_chunks("abc"));
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         const auto head = body == "abc" ? post(3) : chunked_post;
         co_await client.send(head + body + head + body);
@@ -179,7 +183,7 @@ TEST_CASE("the next request is not taken for the body") {
 TEST_CASE("a request without a body does not wait for one") {
     const auto request = GENERATE(as<std::string>{}, get, post(0));
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(request);
         co_await world.exchange_goes_on(client, "");
@@ -194,7 +198,7 @@ TEST_CASE("a request that the owner does not want to see is not kept back") {
         asked = view.path;
         return false;
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(3) + "ab");
         auto child = co_await world.accept();
@@ -208,7 +212,7 @@ TEST_CASE("a request that the owner does not want to see is not kept back") {
 TEST_CASE("a client that waits for 100 Continue gets it from us, and its body is seen") {
     const std::string early = GENERATE(as<std::string>{}, "", "ab");
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         const std::string waiting =
             "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
@@ -234,7 +238,7 @@ TEST_CASE("a client that waits for 100 Continue gets it from us, and its body is
 TEST_CASE("a client that did not wait for 100 Continue is not told") {
     const bool chunked = GENERATE(false, true);
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string body = chunked ? in_chunks("abc") : "abc";
         const std::string framing =
             chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "Content-Length: 3\r\n\r\n";
@@ -256,7 +260,7 @@ TEST_CASE("who is refused is not told to go on") {
             return std::optional(hibernate::proxy::refusal{403, "no", "permission_error"});
         };
     }
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(
             "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
@@ -269,7 +273,7 @@ TEST_CASE("who is refused is not told to go on") {
 
 TEST_CASE("a client that leaves instead of going on is forgotten") {
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(
             "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
@@ -287,7 +291,7 @@ TEST_CASE("a client that leaves in the middle of its body is forgotten") {
     auto settings = loopback_settings();
     settings.idle_timeout = how == departure::silence ? 200ms : 60'000ms;
     looking_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(100) + "abc");
         co_await world.until([&] { return world.server->exchanges_in_flight() == 1; });
@@ -316,10 +320,10 @@ TEST_CASE("a client that leaves in the middle of its body is forgotten") {
 TEST_CASE("a client that leaves while its seen request is kept back is told of once") {
     looking_world world;
     asio::steady_timer never(world.context, std::chrono::steady_clock::time_point::max());
-    world.hooks.before = [&](const auto&) -> asio::awaitable<void> {
-        co_await never.async_wait(asio::use_awaitable);
+    world.hooks.before = [&](const auto&) -> awaitable<void> {
+        co_await never.async_wait(use_awaitable);
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(3) + "abc");
         co_await world.until([&] { return world.hooks.forwarded.size() == 1; });
@@ -331,7 +335,7 @@ TEST_CASE("a client that leaves while its seen request is kept back is told of o
 
 TEST_CASE("a server may go while it waits for a body") {
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(100) + "abc");
         co_await world.until([&] { return world.server->exchanges_in_flight() == 1; });
@@ -347,7 +351,7 @@ TEST_CASE("a half-closed client's body is seen, whole or not") {
     auto settings = loopback_settings();
     settings.on_half_close = half_close::keep;
     looking_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(post(3) + "a");
         co_await world.settle();
@@ -370,7 +374,7 @@ TEST_CASE("a half-closed client's body is seen, whole or not") {
 TEST_CASE("malformed chunks are told so, and the child never hears of them") {
     const bool at_once = GENERATE(false, true);
     looking_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(chunked_post + "3\r\nabc\r\n" + (at_once ? "oops\r\n" : ""));
         if (!at_once) {

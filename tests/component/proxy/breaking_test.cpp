@@ -5,10 +5,14 @@
 
 #include <boost/asio/detached.hpp>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "failing_sockets.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 
@@ -27,14 +31,14 @@ bool is_whole_request(std::string_view bytes) {
 }
 
 /// Plays a child that reads one request to its end, answers it, and waits for the proxy to leave.
-asio::awaitable<void> serve_one(peer child, std::string answer) {
+awaitable<void> serve_one(peer child, std::string answer) {
     std::string request;
     char bytes[4096];
     const auto buffer = asio::buffer(bytes);
     error_code error;
     while (!error && !is_whole_request(request)) {
         const auto size = co_await child.socket().async_read_some(
-            buffer, asio::redirect_error(asio::use_awaitable, error));
+            buffer, asio::redirect_error(use_awaitable, error));
         request.append(bytes, size);
     }
     if (!error) {
@@ -44,7 +48,7 @@ asio::awaitable<void> serve_one(peer child, std::string answer) {
 }
 
 /// Every connection to the child, until the world ends.
-asio::awaitable<void> serve_all(proxy_world& world, std::string answer) {
+awaitable<void> serve_all(proxy_world& world, std::string answer) {
     for (;;) {
         auto child = co_await world.accept();
         asio::co_spawn(world.context, serve_one(std::move(child), answer), asio::detached);
@@ -59,7 +63,7 @@ TEST_CASE("a client that leaves at any byte of its request, or of the answer, is
     proxy_world world;
     world.hooks.wanting = [&](const auto&) { return looked_at; };
     asio::co_spawn(world.context, serve_all(world, chunked_ok), asio::detached);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const auto leave = [&](peer& client) {
             if (reset) {
                 client.reset();
@@ -110,7 +114,7 @@ TEST_CASE("a response that breaks at any byte never looks whole") {
     const bool ends_with_connection = what.response.starts_with(unframed + "\r\n");
     const auto head_size = what.response.find("\r\n\r\n") + 4;
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         for (std::size_t sent = 0; sent < what.response.size(); ++sent) {
             INFO("broken after " << sent);
             auto client = co_await world.connect();
@@ -153,7 +157,7 @@ TEST_CASE("whichever call of an exchange fails, it ends, and nothing cut looks w
     proxy_world world;
     world.hooks.wanting = [&](const auto&) { return looked_at; };
     asio::co_spawn(world.context, serve_all(world, chunked_ok), asio::detached);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const auto& hooks = world.hooks;
         bool failed = true;
         std::size_t number = 0;

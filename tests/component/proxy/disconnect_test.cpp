@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::half_close;
 using hibernate::proxy::outcome;
@@ -38,7 +42,7 @@ TEST_CASE("a client that goes away takes its request along, within 50 ms") {
         GENERATE(moment::before_the_first_byte, moment::within_the_stream, moment::while_it_sends);
     const bool reset = GENERATE(false, true);
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string partial_request =
             "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc";
         const std::string request = when == moment::while_it_sends ? partial_request : get;
@@ -71,7 +75,7 @@ TEST_CASE("a client that goes away takes its request along, within 50 ms") {
 
 TEST_CASE("a client that goes away is noticed behind what it sent early") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get + get + get);
         auto child = co_await world.accept();
@@ -83,7 +87,7 @@ TEST_CASE("a client that goes away is noticed behind what it sent early") {
 
 TEST_CASE("a client that sends more than we keep is noticed when it resets") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get + std::string(200'000, 'x'));
         auto child = co_await world.accept();
@@ -97,7 +101,7 @@ TEST_CASE("a client that sends more than we keep is noticed when it resets") {
 
 TEST_CASE("a half-closed client still gets its response where that is wanted") {
     proxy_world world(keeping_half_closed());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get + get);
         client.shutdown_send();
@@ -116,7 +120,7 @@ TEST_CASE("a half-closed client still gets its response where that is wanted") {
 
 TEST_CASE("a half-closed client that then vanishes is noticed") {
     proxy_world world(keeping_half_closed());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         client.shutdown_send();
@@ -132,12 +136,12 @@ TEST_CASE("a client may leave while its request is still kept back") {
     proxy_world world;
     bool cancelled = false;
     asio::steady_timer never(world.context, std::chrono::steady_clock::time_point::max());
-    world.hooks.before = [&](const auto&) -> asio::awaitable<void> {
+    world.hooks.before = [&](const auto&) -> awaitable<void> {
         error_code error;
-        co_await never.async_wait(asio::redirect_error(asio::use_awaitable, error));
+        co_await never.async_wait(asio::redirect_error(use_awaitable, error));
         cancelled = static_cast<bool>(error);
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         co_await world.until([&] { return world.hooks.forwarded.size() == 1; });
@@ -151,7 +155,7 @@ TEST_CASE("a client may leave while its request is still kept back") {
 TEST_CASE("a child that cannot be reached is a bad gateway, and the connection stays") {
     proxy_world world;
     world.close_child();
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         for (int count = 0; count < 2; ++count) {
             co_await client.send(get);
@@ -170,7 +174,7 @@ TEST_CASE("a child without a valid response is a bad gateway") {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "HTTP/1.1 200 OK\r\nX: " + std::string(40'000, 'x') + "\r\n\r\n");
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -185,7 +189,7 @@ TEST_CASE("a child without a valid response is a bad gateway") {
 
 TEST_CASE("a request is never sent twice") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
         auto child = co_await world.accept();
@@ -204,7 +208,7 @@ TEST_CASE("a response that breaks off looks broken to the client") {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -224,7 +228,7 @@ TEST_CASE("a response that breaks off looks broken to the client") {
 
 TEST_CASE("a chunk that turns out malformed ends the response") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -239,7 +243,7 @@ TEST_CASE("a chunk that turns out malformed ends the response") {
 TEST_CASE("where only the end of the connection ends a response, a broken one is reset") {
     const bool old_client = GENERATE(false, true);
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string request = old_client ? "GET /a HTTP/1.0\r\n\r\n" : get;
         const std::string unframed = "HTTP/1.1 200 OK\r\n\r\nabc";
         const std::string response = old_client ? chunked_head + "3\r\nabc\r\n" : unframed;
@@ -257,7 +261,7 @@ TEST_CASE("where only the end of the connection ends a response, a broken one is
 
 TEST_CASE("a malformed request body is told so, and the child sees no end of it") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(
             "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");

@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::gate;
 
@@ -28,7 +31,7 @@ const std::string closing = "Connection: close\r\n";
 
 TEST_CASE("while the gate holds, every path is unavailable, for the reason it gives") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring 2 of 5");
         auto client = co_await world.connect();
         const std::string paths[] = {"/",        "/v1/models", "/props",
@@ -54,7 +57,7 @@ TEST_CASE("a health probe waits for the gate, and passes when it opens") {
     const std::string target = GENERATE(
         as<std::string>{}, "GET /health", "HEAD /health", "GET /v1/health", "GET /health?x=1");
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send(target + " HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -74,7 +77,7 @@ TEST_CASE("with an API prefix, health probes have it") {
     auto settings = loopback_settings();
     settings.health_path = "/api/health";
     proxy_world world(settings, 1ms);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send("GET /api/v1/health HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -87,7 +90,7 @@ TEST_CASE("with an API prefix, health probes have it") {
 
 TEST_CASE("a health probe that waited long enough is told to come again") {
     proxy_world world(loopback_settings(), 20ms);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         for (int count = 0; count < 2; ++count) {
@@ -102,7 +105,7 @@ TEST_CASE("a health probe that waited long enough is told to come again") {
 
 TEST_CASE("a held probe is released when the gate closes") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send(health);
@@ -116,7 +119,7 @@ TEST_CASE("a held probe is released when the gate closes") {
 
 TEST_CASE("a held client that goes away is forgotten") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send(health);
@@ -129,7 +132,7 @@ TEST_CASE("a held client that goes away is forgotten") {
 
 TEST_CASE("a held client may send its next request early") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send(health);
@@ -150,7 +153,7 @@ TEST_CASE("a held client may send its next request early") {
 
 TEST_CASE("when the gate closes, a running exchange ends well and its connection with it") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -165,7 +168,7 @@ TEST_CASE("when the gate closes, a running exchange ends well and its connection
 
 TEST_CASE("when the gate closes, a request that fails ends its connection as well") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -180,7 +183,7 @@ TEST_CASE("when the gate closes, a request that fails ends its connection as wel
 
 TEST_CASE("when the gate closes, idle connections are closed") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -196,7 +199,7 @@ TEST_CASE("when the gate closes, idle connections are closed") {
 
 TEST_CASE("when the gate has closed, a new client is told so") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await world.settle();
         world.gate.close("stopping");

@@ -3,11 +3,15 @@
 #include <string>
 #include <sys/resource.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "captured_log.hpp"
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 #include "refused_requests.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 using hibernate::proxy::refusal;
@@ -21,7 +25,7 @@ bool says_close(const std::string& response) {
     return response.find("\r\nConnection: close\r\n") != std::string::npos;
 }
 
-asio::awaitable<void> expect_answer(peer& client, std::string status) {
+awaitable<void> expect_answer(peer& client, std::string status) {
     const auto all = co_await client.receive_rest();
     CHECK(all.bytes.starts_with("HTTP/1.1 " + status + " "));
     CHECK(says_close(all.bytes.substr(0, all.bytes.find("\r\n\r\n") + 4)));
@@ -49,7 +53,7 @@ private:
 
 TEST_CASE("what must not reach the child is answered, and its connection closed") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         for (const auto& request : refused_requests()) {
             INFO(request.what);
             auto client = co_await world.connect();
@@ -72,7 +76,7 @@ TEST_CASE("what must not reach the child is answered, and its connection closed"
 
 TEST_CASE("a bad head is answered although its client sends on") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5000000\r\n"
                              "Transfer-Encoding: chunked\r\n\r\n");
@@ -87,13 +91,13 @@ TEST_CASE("a client that is slow to send the rest still reads why it was refused
     auto settings = loopback_settings();
     settings.linger_silence = 1s;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("GET / HTTP/1.1\r\n\r\n");
         asio::steady_timer pause(world.context);
         for (int count = 0; count < 120; ++count) {
             pause.expires_after(10ms);
-            co_await pause.async_wait(asio::use_awaitable);
+            co_await pause.async_wait(use_awaitable);
             const bool taken = co_await client.try_send(std::string(1000, 'x'));
             CHECK(taken);
         }
@@ -102,7 +106,7 @@ TEST_CASE("a client that is slow to send the rest still reads why it was refused
         bool taken = true;
         while (taken) {
             pause.expires_after(1500ms);
-            co_await pause.async_wait(asio::use_awaitable);
+            co_await pause.async_wait(use_awaitable);
             taken = co_await client.try_send("x");
         }
     });
@@ -112,7 +116,7 @@ TEST_CASE("a head may have its limit of bytes, and not more") {
     auto settings = loopback_settings();
     settings.head_limit = 4096;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto large = co_await world.connect();
         co_await large.send("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(10'000, 'x'));
         co_await expect_answer(large, "431");
@@ -137,14 +141,14 @@ TEST_CASE("a client that drips its head is closed in time, however it drips") {
     auto settings = loopback_settings();
     settings.head_deadline = 60ms;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         const auto begun = std::chrono::steady_clock::now();
         asio::steady_timer drip(world.context);
         bool taken = co_await client.try_send("GET / HTTP/1.1\r\n");
         while (taken) {
             drip.expires_after(5ms);
-            co_await drip.async_wait(asio::use_awaitable);
+            co_await drip.async_wait(use_awaitable);
             taken = co_await client.try_send("X: y\r\n");
         }
         CHECK(std::chrono::steady_clock::now() - begun >= 60ms);
@@ -156,14 +160,14 @@ TEST_CASE("an idle connection is closed after its time, and not before") {
     auto settings = loopback_settings();
     settings.idle_timeout = 80ms;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
         co_await child.receive_head();
         // The child may take longer than that.
         asio::steady_timer long_work(world.context, 200ms);
-        co_await long_work.async_wait(asio::use_awaitable);
+        co_await long_work.async_wait(use_awaitable);
         const auto answered = std::chrono::steady_clock::now();
         co_await child.send(ok);
         const auto response = co_await client.receive_message();
@@ -178,7 +182,7 @@ TEST_CASE("a client that stops in the middle of its body is given up") {
     auto settings = loopback_settings();
     settings.idle_timeout = 50ms;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc");
         auto child = co_await world.accept();
@@ -193,7 +197,7 @@ TEST_CASE("a client that takes nothing of its response is given up") {
     auto settings = loopback_settings();
     settings.write_timeout = 50ms;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -213,7 +217,7 @@ TEST_CASE("beyond the most connections a client is told to come again") {
     auto settings = loopback_settings();
     settings.max_connections = 2;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto first = co_await world.connect();
         {
             auto second = co_await world.connect();
@@ -247,7 +251,7 @@ TEST_CASE("beyond the most connections a client is told to come again") {
 
 TEST_CASE("a request that finds no descriptor for the child is told to come again") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         {
@@ -278,7 +282,7 @@ TEST_CASE("a request that finds no descriptor for the child is told to come agai
 TEST_CASE("running out of descriptors is survived, and told once") {
     const captured_log log;
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         // The lowest free descriptor tells how many are open.
         auto probe = co_await world.connect();
         const auto open = static_cast<rlim_t>(probe.socket().native_handle());
@@ -287,13 +291,13 @@ TEST_CASE("running out of descriptors is survived, and told once") {
         {
             const descriptor_limit limit(open + 1);
             const tcp::endpoint proxy(asio::ip::address_v4::loopback(), world.port());
-            co_await waiting.async_connect(proxy, asio::use_awaitable);
+            co_await waiting.async_connect(proxy, use_awaitable);
             // Where the sanitizer of virtual calls needs a pipe to look at one, it complains of the
             // logger here, and goes on.
             co_await world.until([&] { return log.lines_with("cannot accept") > 0; });
             // Long enough for two more attempts.
             asio::steady_timer back_off(world.context, 250ms);
-            co_await back_off.async_wait(asio::use_awaitable);
+            co_await back_off.async_wait(use_awaitable);
         }
         peer client(std::move(waiting));
         co_await client.send(get);
@@ -316,7 +320,7 @@ TEST_CASE("a refused request never reaches the child, and may keep its connectio
                    ? std::optional(refusal{403, "not from outside", "permission_error"})
                    : std::nullopt;
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /%73lots//0?action=save HTTP/1.1\r\nHost: h\r\nx-key: k\r\n"
                              "Content-Length: 30000\r\n\r\n");
@@ -339,7 +343,7 @@ TEST_CASE("a refused request with a large or unclear body still gets its answer"
         as<std::string>{}, "Content-Length: 5000000", "Transfer-Encoding: chunked",
         "Expect: 100-continue\r\nContent-Length: 10");
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n");

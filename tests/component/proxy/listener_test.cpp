@@ -9,10 +9,12 @@
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/proxy/listener.hpp"
 #include "proxy_harness.hpp"
 #include "temporary_directory.hpp"
 
+using hibernate::awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::client_socket;
 using hibernate::proxy::listener;
@@ -232,7 +234,7 @@ TEST_CASE("a client on a socket file has no address to forward") {
     settings.hosts = {(directory.path() / "a.sock").string()};
     proxy_world world(settings);
     CHECK(world.server->urls() == std::vector{"unix:" + settings.hosts[0]});
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         local::socket socket(world.context);
         socket.connect(local::endpoint(settings.hosts[0]));
         const std::string request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -8,9 +8,12 @@
 
 #include <poll.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::body_observer;
 using hibernate::proxy::outcome;
@@ -81,7 +84,7 @@ public:
     ~observing_world() { server.reset(); } // its hooks write into what is declared here
 
     /// Everything that a client gets to whom the child sends this, in so many bytes at once.
-    asio::awaitable<peer::rest>
+    awaitable<peer::rest>
     received_of(std::string request, std::string response, std::size_t piece) {
         auto client = co_await connect();
         co_await client.send(request);
@@ -126,11 +129,11 @@ TEST_CASE("the owner sees the payload, and the client gets what it gets without 
     peer::rest without;
     peer::rest with;
     observing_world blind(false);
-    blind.run([&]() -> asio::awaitable<void> {
+    blind.run([&]() -> awaitable<void> {
         without = co_await blind.received_of(request, one.response, piece);
     });
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         with = co_await world.received_of(request, one.response, piece);
         co_await world.until([&] { return world.server->exchanges_in_flight() == 0; });
     });
@@ -151,7 +154,7 @@ TEST_CASE("the owner sees the payload, and the client gets what it gets without 
 TEST_CASE("what is seen has been written to the client") {
     const auto request = GENERATE(get, old_get);
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         std::string received; // by the time that the owner sees
         world.on_see = [&] {
@@ -172,10 +175,9 @@ TEST_CASE("what is seen has been written to the client") {
 
 TEST_CASE("responses without a body are nobody's to look at") {
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
-        const auto exchange = [&](std::string request,
-                                  std::string response) -> asio::awaitable<void> {
+        const auto exchange = [&](std::string request, std::string response) -> awaitable<void> {
             co_await client.send(request + " /a HTTP/1.1\r\nHost: h\r\n\r\n");
             auto child = co_await world.accept();
             co_await child.receive_head();
@@ -202,7 +204,7 @@ TEST_CASE("responses without a body are nobody's to look at") {
 
 TEST_CASE("the owner knows the request and the response's head when it is asked") {
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string body = "packed";
         auto client = co_await world.connect();
         co_await client.send("GET /v1/%61?b HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -224,7 +226,7 @@ TEST_CASE("the owner knows the request and the response's head when it is asked"
 TEST_CASE("each response on a connection has an observer of its own") {
     const bool at_once = GENERATE(false, true);
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         const auto request = [](int number) {
             return "GET /" + std::to_string(number) + " HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -260,7 +262,7 @@ TEST_CASE("an observer ends with its exchange, whoever ends that") {
     const auto how = GENERATE(
         end::client_closes, end::client_resets, end::child_leaves, end::cut, end::server_goes);
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -301,7 +303,7 @@ TEST_CASE("an observer ends with its exchange, whoever ends that") {
 
 TEST_CASE("a client that takes nothing for a while loses nothing of what is seen") {
     observing_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         constexpr std::size_t size = 3'000'000;
         std::string body;
         while (body.size() < size) {

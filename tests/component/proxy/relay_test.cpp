@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 
@@ -19,7 +22,7 @@ const std::string chunked_body = "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: 1\r
 
 TEST_CASE("a request reaches the child, and its response the client") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a?b=%20c HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n"
                              "Content-Length: 3\r\n\r\nabc");
@@ -41,7 +44,7 @@ TEST_CASE("a request reaches the child, and its response the client") {
 
 TEST_CASE("a client's connection serves one request after the other") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         for (int count = 0; count < 5; ++count) {
             co_await client.send(get);
@@ -63,7 +66,7 @@ TEST_CASE("a client's connection serves one request after the other") {
 
 TEST_CASE("pipelined requests are answered in turn, and none is lost") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         const std::string post =
             "POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -96,7 +99,7 @@ TEST_CASE("a request is understood wherever it is split") {
         "POST /b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab");
     const auto body = request.substr(request.find("\r\n\r\n") + 4);
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         for (std::size_t split = 1; split < request.size(); ++split) {
             INFO("split at " << split);
@@ -145,7 +148,7 @@ TEST_CASE("a response arrives the same wherever it is split") {
             "HEAD /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", measured + "\r\n",
             measured + close});
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         for (std::size_t split = 1; split < what.response.size(); ++split) {
             INFO("split at " << split);
             auto client = co_await world.connect();
@@ -165,7 +168,7 @@ TEST_CASE("a response arrives the same wherever it is split") {
 
 TEST_CASE("each event of a stream leaves as it arrives") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -186,7 +189,7 @@ TEST_CASE("each event of a stream leaves as it arrives") {
 
 TEST_CASE("large bodies pass in both directions at once") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         constexpr std::size_t size = 3'000'000;
         std::string body(size, '\0');
         for (std::size_t at = 0; at < size; ++at) {
@@ -214,10 +217,9 @@ TEST_CASE("large bodies pass in both directions at once") {
 
 TEST_CASE("responses without a body end with their head") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
-        const auto exchange = [&](std::string request,
-                                  std::string response) -> asio::awaitable<void> {
+        const auto exchange = [&](std::string request, std::string response) -> awaitable<void> {
             co_await client.send(request + " /a HTTP/1.1\r\nHost: h\r\n\r\n");
             auto child = co_await world.accept();
             co_await child.receive_head();
@@ -235,7 +237,7 @@ TEST_CASE("responses without a body end with their head") {
 
 TEST_CASE("a response that ends with its connection ends the client's as well") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -251,7 +253,7 @@ TEST_CASE("a response that ends with its connection ends the client's as well") 
 
 TEST_CASE("interim responses pass, but not to an HTTP/1.0 client") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
         auto client = co_await world.connect();
         co_await client.send(get);
@@ -276,7 +278,7 @@ TEST_CASE("interim responses pass, but not to an HTTP/1.0 client") {
 
 TEST_CASE("a client that waits for 100 Continue gets the child's") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
                              "Content-Length: 3\r\n\r\n");
@@ -298,7 +300,7 @@ TEST_CASE("a client that waits for 100 Continue gets the child's") {
 
 TEST_CASE("a response that comes before the request's end passes, and ends both connections") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nabc");
         auto child = co_await world.accept();
@@ -314,7 +316,7 @@ TEST_CASE("a response that comes before the request's end passes, and ends both 
 
 TEST_CASE("a child that reads no further and hangs up still gets its answer through") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n");
         auto child = co_await world.accept();
@@ -337,7 +339,7 @@ TEST_CASE("a child that reads no further and hangs up still gets its answer thro
 
 TEST_CASE("an upgraded connection is a tunnel, and each side may end alone") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n"
                              "Upgrade: echo\r\n\r\nearly");
@@ -371,7 +373,7 @@ TEST_CASE("an upgraded connection is a tunnel, and each side may end alone") {
 
 TEST_CASE("an upgrade that the child ignores is an ordinary request") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n"
                              "Upgrade: echo\r\n\r\n");
@@ -385,7 +387,7 @@ TEST_CASE("an upgrade that the child ignores is an ordinary request") {
 
 TEST_CASE("what the child sends beyond its response reaches nobody") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();

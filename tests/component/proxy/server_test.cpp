@@ -6,9 +6,12 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 using asio::experimental::awaitable_operators::operator||;
@@ -23,11 +26,11 @@ const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 TEST_CASE("the owner is asked before the child sees a request, and may take its time") {
     proxy_world world;
     asio::steady_timer released(world.context, std::chrono::steady_clock::time_point::max());
-    world.hooks.before = [&](const auto&) -> asio::awaitable<void> {
+    world.hooks.before = [&](const auto&) -> awaitable<void> {
         error_code error;
-        co_await released.async_wait(asio::redirect_error(asio::use_awaitable, error));
+        co_await released.async_wait(asio::redirect_error(use_awaitable, error));
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string body(200'000, 'b');
         auto client = co_await world.connect();
         co_await client.send(
@@ -48,11 +51,11 @@ TEST_CASE("the owner is asked before the child sees a request, and may take its 
 
 TEST_CASE("an owner that fails costs the client its request, and nothing else") {
     proxy_world world;
-    world.hooks.before = [&](const auto&) -> asio::awaitable<void> {
+    world.hooks.before = [&](const auto&) -> awaitable<void> {
         throw std::runtime_error("no");
         co_return;
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         const auto response = co_await client.receive_message();
@@ -67,7 +70,7 @@ TEST_CASE("an owner that fails costs the client its request, and nothing else") 
 
 TEST_CASE("drained() waits for the last exchange") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         co_await world.server->drained();
         auto client = co_await world.connect();
         co_await client.send(get);
@@ -79,7 +82,7 @@ TEST_CASE("drained() waits for the last exchange") {
 
         asio::steady_timer moment(world.context, 10ms);
         auto drained = world.server->drained();
-        auto elapsed = moment.async_wait(asio::use_awaitable);
+        auto elapsed = moment.async_wait(use_awaitable);
         const auto first = co_await (std::move(drained) || std::move(elapsed));
         CHECK(first.index() == 1);
 
@@ -93,13 +96,12 @@ TEST_CASE("drained() waits for the last exchange") {
 TEST_CASE("cutting ends everything at once, wherever it stands") {
     proxy_world world;
     asio::steady_timer never(world.context, std::chrono::steady_clock::time_point::max());
-    world.hooks.before =
-        [&](const hibernate::proxy::request_view& request) -> asio::awaitable<void> {
+    world.hooks.before = [&](const hibernate::proxy::request_view& request) -> awaitable<void> {
         if (request.path == "/kept-back") {
-            co_await never.async_wait(asio::use_awaitable);
+            co_await never.async_wait(use_awaitable);
         }
     };
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto idle = co_await world.connect();
         auto kept_back = co_await world.connect();
         co_await kept_back.send("GET /kept-back HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -139,7 +141,7 @@ TEST_CASE("cutting ends everything at once, wherever it stands") {
 
 TEST_CASE("a held probe is cut as well") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         world.gate.hold("restoring");
         auto client = co_await world.connect();
         co_await client.send("GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -152,7 +154,7 @@ TEST_CASE("a held probe is cut as well") {
 
 TEST_CASE("a server may go with exchanges in flight, and its owner is told of each") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -167,7 +169,7 @@ TEST_CASE("a server may go with exchanges in flight, and its owner is told of ea
 
 TEST_CASE("a stopped loop may be destroyed with everything in flight") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -193,7 +195,7 @@ TEST_CASE("without a child there is nothing to forward to") {
     socket.connect({asio::ip::address_v4::loopback(), port});
     peer client(std::move(socket));
     std::string response;
-    const auto body = [&]() -> asio::awaitable<void> {
+    const auto body = [&]() -> awaitable<void> {
         co_await client.send(get);
         response = co_await client.receive_message();
         context.stop();

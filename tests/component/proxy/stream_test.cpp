@@ -6,9 +6,13 @@
 #include <string>
 #include <sys/socket.h>
 
+#include "llama_hibernate/base/awaitable.hpp"
+
 #include "catch.hpp"
 #include "proxy_harness.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 
@@ -51,7 +55,7 @@ std::string piece_number(std::size_t number) {
 constexpr std::size_t far_too_much = std::size_t{96} * 1024 * 1024;
 
 /// Sends until the other side has taken nothing for a while; what it took.
-asio::awaitable<std::string> send_until_stuck(proxy_world& world, peer& from) {
+awaitable<std::string> send_until_stuck(proxy_world& world, peer& from) {
     std::string sent;
     int without_progress = 0;
     for (std::size_t number = 0; without_progress < 20 && sent.size() < far_too_much; ++number) {
@@ -63,7 +67,7 @@ asio::awaitable<std::string> send_until_stuck(proxy_world& world, peer& from) {
             taken += now;
             without_progress = now > 0 ? 0 : without_progress + 1;
             asio::steady_timer moment(world.context, 1ms);
-            co_await moment.async_wait(asio::use_awaitable);
+            co_await moment.async_wait(use_awaitable);
         }
         sent += piece.substr(0, taken);
     }
@@ -74,7 +78,7 @@ asio::awaitable<std::string> send_until_stuck(proxy_world& world, peer& from) {
 
 TEST_CASE("small writes leave at once on both sides, and vanished clients are noticed") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -98,7 +102,7 @@ TEST_CASE("a stream has no time limit, before its first byte and between two") {
     settings.head_deadline = 20ms;
     settings.idle_timeout = 20ms;
     proxy_world world(settings);
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -107,7 +111,7 @@ TEST_CASE("a stream has no time limit, before its first byte and between two") {
         const std::string parts[] = {"HTTP/1.1 200 OK\r\n", "\r\n", "data: a\n\n", "data: b\n\n"};
         for (const auto& part : parts) {
             ten_times.expires_after(200ms);
-            co_await ten_times.async_wait(asio::use_awaitable);
+            co_await ten_times.async_wait(use_awaitable);
             co_await child.send(part);
         }
         child.close();
@@ -120,7 +124,7 @@ TEST_CASE("a stream has no time limit, before its first byte and between two") {
 TEST_CASE("a child is held up when its client stops reading, and nothing is lost") {
     const bool chunked = GENERATE(false, true);
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         auto child = co_await world.accept();
@@ -146,7 +150,7 @@ TEST_CASE("a child is held up when its client stops reading, and nothing is lost
 
 TEST_CASE("a client is held up when the child stops reading, and nothing is lost") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n");
         auto child = co_await world.accept();
@@ -160,7 +164,7 @@ TEST_CASE("a client is held up when the child stops reading, and nothing is lost
 
 TEST_CASE("a client that resets is noticed while the child takes nothing of its body") {
     proxy_world world;
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n");
         auto child = co_await world.accept();

@@ -14,11 +14,14 @@
 #include <openssl/x509.h>
 
 #include "catch.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/proxy/tls.hpp"
 #include "proxy_harness.hpp"
 #include "temporary_directory.hpp"
 
+using hibernate::awaitable;
+using hibernate::use_awaitable;
 using namespace hibernate::test;
 using hibernate::proxy::outcome;
 
@@ -61,27 +64,27 @@ struct key_and_certificate {
 struct tls_client {
     explicit tls_client(proxy_world& world) : stream(world.context, context) {}
 
-    asio::awaitable<void> connect(std::uint16_t port) {
+    awaitable<void> connect(std::uint16_t port) {
         const tcp::endpoint proxy(asio::ip::address_v4::loopback(), port);
-        co_await stream.next_layer().async_connect(proxy, asio::use_awaitable);
-        co_await stream.async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
+        co_await stream.next_layer().async_connect(proxy, use_awaitable);
+        co_await stream.async_handshake(asio::ssl::stream_base::client, use_awaitable);
     }
-    asio::awaitable<void> send(std::string_view bytes) {
+    awaitable<void> send(std::string_view bytes) {
         const auto buffer = asio::buffer(bytes.data(), bytes.size());
-        co_await asio::async_write(stream, buffer, asio::use_awaitable);
+        co_await asio::async_write(stream, buffer, use_awaitable);
     }
-    asio::awaitable<std::string> receive(std::size_t size) {
+    awaitable<std::string> receive(std::size_t size) {
         std::string bytes(size, '\0');
         const auto buffer = asio::buffer(bytes);
-        co_await asio::async_read(stream, buffer, asio::use_awaitable);
+        co_await asio::async_read(stream, buffer, use_awaitable);
         co_return bytes;
     }
     /// How the connection ends, with nothing more on it.
-    asio::awaitable<error_code> end() {
+    awaitable<error_code> end() {
         char byte = 0;
         error_code error;
         const auto buffer = asio::buffer(&byte, 1);
-        co_await stream.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
+        co_await stream.async_read_some(buffer, asio::redirect_error(use_awaitable, error));
         co_return error;
     }
 
@@ -95,7 +98,7 @@ TEST_CASE("requests and streams pass under TLS") {
     const key_and_certificate files;
     proxy_world world(files.settings());
     CHECK(world.server->urls().at(0).starts_with("https://127.0.0.1:"));
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         tls_client client(world);
         co_await client.connect(world.port());
         for (int count = 0; count < 3; ++count) {
@@ -120,7 +123,7 @@ TEST_CASE("requests and streams pass under TLS") {
 TEST_CASE("large bodies pass under TLS in both directions") {
     const key_and_certificate files;
     proxy_world world(files.settings());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::string body(300'000, 'b');
         tls_client client(world);
         co_await client.connect(world.port());
@@ -144,7 +147,7 @@ TEST_CASE("under TLS, too, a client that goes away takes its request along") {
     const bool orderly = GENERATE(false, true);
     const key_and_certificate files;
     proxy_world world(files.settings());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         tls_client client(world);
         co_await client.connect(world.port());
         co_await client.send(get);
@@ -164,7 +167,7 @@ TEST_CASE("under TLS, an orderly end is announced, and a broken one is not") {
     const bool broken = GENERATE(false, true);
     const key_and_certificate files;
     proxy_world world(files.settings());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         tls_client client(world);
         co_await client.connect(world.port());
         co_await client.send(get);
@@ -185,7 +188,7 @@ TEST_CASE("under TLS, an orderly end is announced, and a broken one is not") {
 TEST_CASE("a client that speaks no TLS is closed") {
     const key_and_certificate files;
     proxy_world world(files.settings());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         auto client = co_await world.connect();
         co_await client.send(get);
         co_await client.receive_rest();
@@ -196,7 +199,7 @@ TEST_CASE("a client that speaks no TLS is closed") {
 TEST_CASE("HTTP/1.1 is the protocol that we agree to") {
     const key_and_certificate files;
     proxy_world world(files.settings());
-    world.run([&]() -> asio::awaitable<void> {
+    world.run([&]() -> awaitable<void> {
         const std::pair<std::string, std::string> cases[] = {
             {std::string("\x02h2\x08http/1.1", 12), "http/1.1"},
             {std::string("\x02h2", 3), ""},

@@ -1,4 +1,5 @@
 #include "llama_hibernate/app/request_hooks.hpp"
+#include "llama_hibernate/base/awaitable.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -27,21 +28,25 @@ request(std::string_view method, std::string path, std::string_view conversation
 }
 
 void forward(request_hooks& hooks, const proxy::request_view& view) {
+    auto waiting = hooks.before_forward(view);
+    if (!waiting.valid()) {
+        return;
+    }
     boost::asio::io_context context;
-    boost::asio::co_spawn(context, hooks.before_forward(view), boost::asio::detached);
+    boost::asio::co_spawn(context, std::move(waiting), boost::asio::detached);
     context.run();
 }
 
 using ids = std::vector<std::string>;
 
-boost::asio::awaitable<void> nobody(std::string_view) {
+awaitable<void> nobody(std::string_view) {
     co_return;
 }
-boost::asio::awaitable<void> nothing() {
+awaitable<void> nothing() {
     co_return;
 }
 
-boost::asio::awaitable<void> no_action(slot_action) {
+awaitable<void> no_action(slot_action) {
     co_return;
 }
 
@@ -95,7 +100,7 @@ TEST_CASE("slot actions are recognised whatever the API prefix looks like") {
 TEST_CASE("whoever watches the slots is told of each slot action, and of its end") {
     ids told;
     auto watch = blind();
-    watch.before_action = [&](slot_action asked) -> boost::asio::awaitable<void> {
+    watch.before_action = [&](slot_action asked) -> awaitable<void> {
         told.push_back(std::to_string(asked.slot) + (asked.displaces ? " displaced" : " saved"));
         co_return;
     };
@@ -157,11 +162,11 @@ TEST_CASE("whoever watches the slots is told of each request that may take one, 
     std::vector<std::string> told;
     request_hooks hooks(
         "/foo", true,
-        {[&](std::string_view start) -> boost::asio::awaitable<void> {
+        {[&](std::string_view start) -> awaitable<void> {
              told.push_back("before " + std::string(start));
              co_return;
          },
-         [&]() -> boost::asio::awaitable<void> {
+         [&]() -> awaitable<void> {
              told.push_back("other");
              co_return;
          },
@@ -203,7 +208,7 @@ TEST_CASE("a request that left while it waited was never under way") {
     int under_way = 0;
     request_hooks hooks(
         "", true,
-        {[](std::string_view) -> boost::asio::awaitable<void> {
+        {[](std::string_view) -> awaitable<void> {
              throw std::runtime_error("cancelled");
              co_return;
          },

@@ -29,7 +29,7 @@ TEST_CASE("a start that restores nothing says why, as far as it is known") {
     none.skipped_brief = "1 skipped: build differs";
     CHECK(describe(none) == "nothing to restore, 1 skipped: build differs");
     none.left_out = 1;
-    CHECK(describe(none) == "nothing is restored, 1 not restored, 1 skipped: build differs");
+    CHECK(describe(none) == "none of 1 snapshot restored, 1 skipped: build differs");
     none.wanted = false;
     CHECK(describe(none) == "nothing is restored");
     none.kept = false;

@@ -256,6 +256,23 @@ TEST_CASE("server_args: slots and streams") {
     CHECK(args.stream_count(1) == 1);
 }
 
+TEST_CASE("server_args: threads for connections") {
+    struct line {
+        arguments given;
+        environment_map environment;
+        int on_2_processors;
+        int on_16_processors;
+    };
+    const line test = GENERATE(
+        line{{}, {}, 3, 15}, line{{"-np", "4"}, {}, 6, 15}, line{{"-np", "20"}, {}, 22, 22},
+        line{{"--threads-http", "1"}, {}, 1, 1}, line{{"--threads-http", "-1"}, {}, 3, 15},
+        line{{}, {{"LLAMA_ARG_THREADS_HTTP", "5"}}, 5, 5});
+    CAPTURE(test.given, test.environment);
+    const server_args args = read(test.given, test.environment);
+    CHECK(args.connection_threads(2) == test.on_2_processors);
+    CHECK(args.connection_threads(16) == test.on_16_processors);
+}
+
 TEST_CASE("server_args: what changes the meaning of a saved slot") {
     struct line {
         arguments given;

@@ -69,8 +69,8 @@ TEST_CASE("an ordinary request is accepted as it is") {
     CHECK_FALSE(request.expects_continue);
     CHECK(request.body.how == framing::kind::length);
     CHECK(request.body.length == 12);
-    CHECK(first_field(request.fields, "x-a") == "1");
-    CHECK_FALSE(first_field(request.fields, "x-b"));
+    CHECK(request.fields.first("x-a") == "1");
+    CHECK_FALSE(request.fields.first("x-b"));
 }
 
 TEST_CASE("what is a request for us is one for everybody") {

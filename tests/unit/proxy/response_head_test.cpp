@@ -9,9 +9,9 @@ using namespace hibernate::proxy;
 namespace {
 
 response_head accepted(std::string_view raw, std::string_view method = "GET") {
-    const auto response = read_response_head(raw, method);
+    auto response = read_response_head(raw, method);
     REQUIRE(response);
-    return *response;
+    return *std::move(response);
 }
 
 std::string ok(const std::string& fields) {

@@ -101,6 +101,14 @@ TEST_CASE("victims go in the order of their worth, and no more than are needed")
     }
 }
 
+TEST_CASE("of what one start restored, the one that was saved first goes first") {
+    table all;
+    all.snapshot("later", 50).manifest->created = at(20);
+    all.snapshot("earlier", 50).manifest->created = at(10);
+    CHECK(all.victims(1) == "earlier");
+    CHECK(all.victims(2) == "earlier later");
+}
+
 TEST_CASE("each victim has its reason") {
     const auto all = one_of_each();
     auto question = all.asks_for(11);

@@ -159,6 +159,19 @@ TEST_CASE("halves of a snapshot and staging files are leftovers") {
     CHECK(stored.bytes == 12);
 }
 
+TEST_CASE("a manifest that is being changed goes with its snapshot, not before") {
+    virtual_disk disk;
+    put_snapshot(disk, own_directory, 'a', 500, 1);
+    const auto alone = take_inventory(disk, store_root).bytes;
+    disk.put(store_path / (id_of('a') + ".json.tmp"), "123");
+    const auto stored = take_inventory(disk, store_root);
+    REQUIRE(stored.items.size() == 1);
+    CHECK(stored.items[0].what == stored_item::kind::snapshot);
+    CHECK(stored.items[0].file_names.size() == 3);
+    CHECK(stored.bytes == alone + 3);
+    CHECK(measure(disk, store_root) == stored.bytes);
+}
+
 TEST_CASE("what does not bear our names is foreign, counted with all that is in it") {
     virtual_disk disk;
     const std::filesystem::path root = store_root;
