@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -23,7 +24,7 @@ constexpr milliseconds stop_slack = 5s; // beyond our budget, for the process to
 constexpr milliseconds retry_pause = 1s;
 
 template <typename Number>
-std::optional<Number> number(std::string_view text) {
+std::optional<Number> number(const std::string& text) {
     Number value = 0;
     const char* end = text.data() + text.size();
     const auto [stopped, error] = std::from_chars(text.data(), end, value);
@@ -116,7 +117,7 @@ std::optional<milliseconds> service_notices::interval(const service_condition& n
 }
 
 std::optional<microseconds>
-watchdog_time(std::string_view usec, std::string_view pid, int own_pid) {
+watchdog_time(const std::string& usec, const std::string& pid, int own_pid) {
     const auto time = number<std::int64_t>(usec);
     const bool is_ours = pid.empty() || number<int>(pid) == own_pid;
     return time && *time > 0 && is_ours ? std::optional(microseconds(*time)) : std::nullopt;

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "llama_hibernate/keeper/lifecycle.hpp"
 
@@ -57,6 +56,6 @@ std::string describe(const service_condition& now);
 /// The watchdog's time from its variables: usec is WATCHDOG_USEC, pid WATCHDOG_PID, each empty if
 /// it is not set; nothing unless it is a positive number and meant for the process own_pid.
 std::optional<std::chrono::microseconds>
-watchdog_time(std::string_view usec, std::string_view pid, int own_pid);
+watchdog_time(const std::string& usec, const std::string& pid, int own_pid);
 
 } // namespace hibernate::keeper
