@@ -54,8 +54,7 @@ class RealCase(harness.Case):
 
     def model(self, name):
         path = os.path.join(os.environ["MODELS"], name + ".gguf")
-        if not os.path.exists(path):
-            self.skipTest(f"no model {name}")
+        self.assertTrue(os.path.exists(path), f"make_models.py has not made {name}")
         return path
 
     def undisturbed(self, model, *arguments):
