@@ -22,6 +22,8 @@ if SLOWHTTPTEST is None:
 
 MIB = 1024 * 1024
 SECONDS = 6
+# A sanitizer holds back what was freed.
+HELD_BACK = 400 * MIB if os.environ.get("SANITIZED") == "1" else 0
 FEW = 4  # sockets of a daemon that serves nobody
 
 
@@ -93,7 +95,7 @@ class SlowClients(DaemonCase):
     def test_heads_that_never_end(self):
         daemon = self.at_ease(self.ready())
         self.attack(daemon, "-H", 500)
-        self.assertLess(self.most_memory, 96 * MIB)
+        self.assertLess(self.most_memory, 96 * MIB + HELD_BACK)
         # slowhttptest looks once a second whether anybody is served still: those are whole.
         seen = [event for event in self.events("request") if "slow" in event["target"]]
         self.assertLessEqual(len(seen), 2 * SECONDS, "the child saw heads that never ended")
@@ -113,7 +115,7 @@ class SlowClients(DaemonCase):
         self.addCleanup(server.shutdown)
         daemon = self.at_ease(self.forwarding(server.server_address[1]))
         self.attack(daemon, "-X", 100)
-        self.assertLess(self.most_memory, 64 * MIB, "100 responses of 16 MiB, unread")
+        self.assertLess(self.most_memory, 64 * MIB + HELD_BACK, "100 responses of 16 MiB, unread")
         self.all_gone(daemon)
 
 
