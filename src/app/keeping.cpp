@@ -421,6 +421,9 @@ awaitable<void> keeping::save(
     saved_ids_ = ids_of(report.saved);
     report_stop(report, options_.stop_budget, abandoned());
     remember_stop(report, abandoned());
+    // After a second signal nobody waits for the disk any more.
+    const auto noted = [] { return true; };
+    co_await disk_thread_.run_until(clock::now() + short_patience, noted);
 }
 
 void keeping::remember_stop(const save_report& report, bool cut_short) {
