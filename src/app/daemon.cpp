@@ -451,6 +451,7 @@ awaitable<void> daemon::save() {
     const auto progress = [this](std::size_t step, std::size_t all) {
         notifier_.detail(fmt::format("{} of {}", step, all));
     };
+    save_begun_ = true;
     co_await keeping_.save(client_, deadline, progress, abandoned);
     dispatch({event::kind::save_ended, 0, 0ms});
 }
@@ -458,8 +459,12 @@ awaitable<void> daemon::save() {
 awaitable<void> daemon::finish() {
     // The child is gone and its memory free, so nobody waits for it; what is left of the budget
     // goes into bringing the new snapshots onto the medium.
-    if (lifecycle_.stop_was_requested() && !abandon_) {
-        co_await keeping_.finish(stop_deadline_ - last_moment);
+    if (lifecycle_.stop_was_requested()) {
+        if (!abandon_) {
+            co_await keeping_.finish(stop_deadline_ - last_moment);
+        } else if (save_begun_) {
+            co_await keeping_.settle();
+        }
     }
     leave();
 }

@@ -9,6 +9,7 @@
 #include "llama_hibernate/app/store_opening.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
+#include "llama_hibernate/base/pause.hpp"
 #include "llama_hibernate/base/size.hpp"
 #include "llama_hibernate/keeper/crash_blame.hpp"
 
@@ -421,9 +422,16 @@ awaitable<void> keeping::save(
     saved_ids_ = ids_of(report.saved);
     report_stop(report, options_.stop_budget, abandoned());
     remember_stop(report, abandoned());
-    // After a second signal nobody waits for the disk any more.
     const auto noted = [] { return true; };
     co_await disk_thread_.run_until(clock::now() + short_patience, noted);
+    stop_is_noted_ = true;
+}
+
+awaitable<void> keeping::settle() {
+    const auto deadline = clock::now() + short_patience;
+    while (directory_ && !stop_is_noted_ && clock::now() < deadline) {
+        co_await pause(1ms);
+    }
 }
 
 void keeping::remember_stop(const save_report& report, bool cut_short) {

@@ -96,6 +96,7 @@ private:
     std::shared_ptr<llama::client> client_;
     std::size_t answered_before_ = 0; ///< requests, when this life began to serve
     bool abandon_ = false;            ///< no further restore or save is started
+    bool save_begun_ = false;         ///< the one at the stop
 
     clock::time_point started_;       ///< or when the child died that is started again
     store::wall_time started_at_;     ///< the same, for people

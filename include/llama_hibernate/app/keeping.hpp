@@ -106,6 +106,9 @@ public:
         std::function<void(std::size_t, std::size_t)> progress,
         std::function<bool()> abandoned);
 
+    /// After a save that a second signal cut short: lets it note what it did, for a moment.
+    awaitable<void> settle();
+
     /// The child has stopped as it should. Brings what was saved onto the medium, as far as it
     /// comes until the deadline.
     awaitable<void> finish(time_point deadline);
@@ -165,6 +168,7 @@ private:
     std::set<std::string> in_use_; ///< restored into the child that runs
     reuse_watch reuse_;
     journal journal_;
+    bool stop_is_noted_ = false;
     std::optional<store::stop_record> last_stop_; ///< of the daemon before us
     boundary_policy boundary_;
     /// The last one that was saved while serving: room for the next is not made from it. All others
