@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include <boost/beast/core/string.hpp>
 #include <fmt/core.h>
@@ -144,8 +143,7 @@ delivery plan_delivery(const response_head& response, bool http_1_0, bool may_ke
 std::string head_for_client(const response_head& response, const delivery& plan) {
     std::string head;
     head.reserve(usual_size);
-    fmt::format_to(
-        std::back_inserter(head), "HTTP/1.1 {} {}\r\n", response.status, response.reason);
+    head.append(fmt::format("HTTP/1.1 {} {}\r\n", response.status, response.reason));
     append_passing_fields(head, response.fields, [](std::string_view) { return false; });
     const bool may_tell_length = !response.interim() && response.status != no_content;
     if (may_tell_length && response.chunked && !plan.http_1_0) {
