@@ -17,7 +17,7 @@ calls+='|sysinfo|sched_[a-z]+affinity|unshare|setns|process_vm_[a-z]+|getrandom|
 files='^/(proc|sys)/'
 
 # Without the optimizer: it is built sooner, and calls the same.
-packaging/build portable -DHIBERNATE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug "$@"
+packaging/build portable -DHIBERNATE_TESTS=ON -DHIBERNATE_UNITY_TESTS=ON -DCMAKE_BUILD_TYPE=Debug "$@"
 
 echo "== what our headers include"
 if grep -rnE '#include <(linux/|syscall\.h|sys/(epoll|eventfd|prctl|syscall|signalfd|timerfd|inotify|pidfd)\.h)' \

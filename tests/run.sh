@@ -57,7 +57,10 @@ for preset in "${presets[@]}"; do
         continue
     fi
     step "build $preset"
-    packaging/build "$preset" -DHIBERNATE_TESTS=ON -DHIBERNATE_REAL_LLAMA_SERVER="$REAL_LLAMA_SERVER"
+    # Several files at a time, but for what is shipped: there each has to include what it uses.
+    unity=-DHIBERNATE_UNITY_TESTS=ON
+    [ "$preset" = release ] || unity=-DCMAKE_UNITY_BUILD=ON
+    packaging/build "$preset" -DHIBERNATE_TESTS=ON "$unity" -DHIBERNATE_REAL_LLAMA_SERVER="$REAL_LLAMA_SERVER"
     step "test $preset"
     which=()
     [ "$preset" = release ] || which=(-LE real)

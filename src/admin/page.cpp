@@ -20,7 +20,7 @@ std::string_view content_of(std::string_view page, const std::string& element) {
 }
 
 /// As a policy names it: "'sha256-...'".
-std::string digest_of(std::string_view text) {
+std::string hash_source_of(std::string_view text) {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
     SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
     std::array<unsigned char, 2 * SHA256_DIGEST_LENGTH> base64{};
@@ -41,7 +41,8 @@ const std::string& page_policy() {
     static const std::string policy = fmt::format(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        digest_of(content_of(page_text, "script")), digest_of(content_of(page_text, "style")));
+        hash_source_of(content_of(page_text, "script")),
+        hash_source_of(content_of(page_text, "style")));
     return policy;
 }
 

@@ -23,7 +23,7 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds call_limit = 2s;
+constexpr std::chrono::milliseconds look_limit = 2s;
 constexpr std::chrono::milliseconds wake_limit = 10min; // it loads its model again
 constexpr std::chrono::milliseconds save_limit = 60s;   // requests wait for it
 constexpr std::chrono::milliseconds save_limit_in_traffic = 5s;
@@ -252,14 +252,14 @@ bool live_saving::may_have_slept(const state& me) {
 /// What the child forgot in its sleep is restored before the request that waits goes to it.
 awaitable<void> live_saving::revive(std::shared_ptr<state> me) {
     try {
-        const auto props = co_await me->client->props(clock::now() + call_limit);
+        const auto props = co_await me->client->props(clock::now() + look_limit);
         if (props) {
             // Wakes it, if it sleeps: the request would do that anyway.
-            const auto limit = props->is_sleeping ? wake_limit : call_limit;
+            const auto limit = props->is_sleeping ? wake_limit : look_limit;
             const auto seen = co_await me->client->slots(clock::now() + limit);
             if (seen && (props->is_sleeping || me->slots.was_forgotten(*seen))) {
                 co_await me->restore();
-                const auto restored = co_await me->client->slots(clock::now() + call_limit);
+                const auto restored = co_await me->client->slots(clock::now() + look_limit);
                 if (restored) {
                     me->slots.begin_with(*restored, clock::now());
                     me->receipts.begin_with(*restored);
@@ -318,7 +318,7 @@ awaitable<void> live_saving::observe(std::shared_ptr<state> me) {
     while (std::exchange(me->observe_again, false) && !me->stopped) {
         const auto ended = std::exchange(me->ended, {});
         const auto in_flight = me->traffic.in_flight;
-        const auto seen = co_await me->client->slots(clock::now() + call_limit);
+        const auto seen = co_await me->client->slots(clock::now() + look_limit);
         if (seen) {
             me->slots.observe(*seen, clock::now());
             me->receipts.observe(*seen, ended, in_flight);
@@ -351,7 +351,7 @@ void live_saving::look_again_later(const std::shared_ptr<state>& me) {
 }
 
 awaitable<void> live_saving::begin(std::shared_ptr<state> me) {
-    const auto seen = co_await me->client->slots(clock::now() + call_limit);
+    const auto seen = co_await me->client->slots(clock::now() + look_limit);
     if (seen) {
         me->slots.begin_with(*seen, clock::now());
         me->receipts.begin_with(*seen);

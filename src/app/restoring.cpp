@@ -23,7 +23,7 @@ namespace {
 
 /// A token may take long on a large model, and to load that again takes much longer.
 constexpr auto least_time_for_a_token = 10s;
-constexpr auto call_limit = 2s;
+constexpr auto erase_limit = 2s;
 
 /// Whether the answer is about the file. Any other (no such endpoint, no such key, not now) says
 /// nothing against it, and the next snapshot would get the same one.
@@ -123,7 +123,7 @@ slot_restorer::perform(const keeper::restore_step& step, time_point deadline) {
             "llama-server restored {} tokens of its {}", result->tokens, manifest.tokens);
         co_await quarantine(manifest.id, wrong);
         // Before another task moves it from the slot to the RAM cache.
-        const auto erased = co_await client_.erase_slot(step.slot, clock::now() + call_limit);
+        const auto erased = co_await client_.erase_slot(step.slot, clock::now() + erase_limit);
         report_.child = erased ? child_state::well : child_state::harmed;
         co_return step_outcome::unfit;
     }
@@ -223,7 +223,7 @@ awaitable<child_state> slot_restorer::examine_child(int empty_slot, time_point d
             failure.status == 501 || (failure.status >= 400 && failure.status < 500);
         co_return unwilling ? child_state::well : child_state::harmed;
     }
-    const auto erased = co_await client_.erase_slot(empty_slot, clock::now() + call_limit);
+    const auto erased = co_await client_.erase_slot(empty_slot, clock::now() + erase_limit);
     if (!erased) {
         log::debug("slot {} was not emptied: {}", empty_slot, erased.failure().message);
     }

@@ -27,7 +27,6 @@ namespace http = boost::beast::http;
 
 using asio::ip::tcp;
 using stream_socket = asio::generic::stream_protocol::socket;
-using kind = server_url::kind;
 
 namespace {
 
@@ -43,7 +42,7 @@ struct connected {
 awaitable<connected> connect(const server_url& to) {
     const auto executor = co_await asio::this_coro::executor;
     connected made{stream_socket(executor), false};
-    if (to.how == kind::unix_socket) {
+    if (to.how == server_url::kind::unix_socket) {
         const asio::local::stream_protocol::endpoint path(to.host);
         const asio::generic::stream_protocol::endpoint endpoint(path);
         co_await made.socket.async_connect(endpoint, use_awaitable);
@@ -85,7 +84,7 @@ awaitable<fetched> exchange(Stream& stream, const request& question) {
 awaitable<fetched> ask(const server_url& from, const request& question) {
     auto made = co_await connect(from);
     fetched answer;
-    if (from.how != kind::https) {
+    if (from.how != server_url::kind::https) {
         answer = co_await exchange(made.socket, question);
         co_return answer;
     }
@@ -103,7 +102,7 @@ awaitable<fetched> ask(const server_url& from, const request& question) {
 }
 
 std::string host_field(const server_url& of) {
-    if (of.how == kind::unix_socket) {
+    if (of.how == server_url::kind::unix_socket) {
         return "localhost";
     }
     const bool is_ipv6 = of.host.find(':') != std::string::npos;
@@ -122,7 +121,7 @@ std::optional<server_url> read_url(std::string_view text) {
         if (end == std::string_view::npos) {
             return std::nullopt;
         }
-        url.how = kind::unix_socket;
+        url.how = server_url::kind::unix_socket;
         url.host = text.substr(0, end + socket_end.size());
         url.prefix = text.substr(url.host.size());
     } else {
@@ -134,8 +133,8 @@ std::optional<server_url> read_url(std::string_view text) {
         if (scheme != "http" && scheme != "https") {
             return std::nullopt;
         }
-        url.how = scheme == "https" ? kind::https : kind::http;
-        url.port = url.how == kind::https ? "443" : "80";
+        url.how = scheme == "https" ? server_url::kind::https : server_url::kind::http;
+        url.port = url.how == server_url::kind::https ? "443" : "80";
         auto authority = text.substr(0, text.find('/'));
         url.prefix = text.substr(authority.size());
         const auto bracket = authority.find(']');
@@ -159,8 +158,9 @@ std::optional<server_url> read_url(std::string_view text) {
     const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char byte) {
         return byte > ' ' && byte != 0x7F && byte != '?' && byte != '#' && byte != '@';
     });
-    return url.host.empty() || (!plain && url.how != kind::unix_socket) ? std::nullopt
-                                                                        : std::optional(url);
+    return url.host.empty() || (!plain && url.how != server_url::kind::unix_socket)
+               ? std::nullopt
+               : std::optional(url);
 }
 
 fetched fetch_status(

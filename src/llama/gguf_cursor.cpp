@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view magic = "GGUF";
 constexpr std::uint64_t max_header_bytes = std::uint64_t{256} * 1024 * 1024;
 constexpr std::uint64_t max_key_bytes = 65535; ///< the format's own bound
-constexpr std::size_t block_bytes = std::size_t{64} * 1024;
+constexpr std::size_t read_ahead_bytes = std::size_t{64} * 1024;
 
 /// By type; 0 where the length is in the file.
 constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -114,7 +114,7 @@ bool gguf_cursor::load(std::size_t bytes) {
     if (position_ >= block_start_ && position_ + bytes <= block_start_ + block_.size()) {
         return true;
     }
-    auto block = disk_.read(file_, position_, std::max(bytes, block_bytes));
+    auto block = disk_.read(file_, position_, std::max(bytes, read_ahead_bytes));
     if (!block) {
         failure_ = block.error();
         return false;

@@ -20,8 +20,8 @@ namespace {
 constexpr std::uint64_t mebibyte = std::uint64_t{1024} * 1024;
 constexpr std::uint64_t small_file_bytes = 16 * mebibyte;
 constexpr std::uint64_t foreign_header_bytes = mebibyte; ///< of a file that is no GGUF
-constexpr std::uint64_t block_bytes = 4096;
-constexpr std::uint64_t block_count = 64;
+constexpr std::uint64_t sample_bytes = 4096;
+constexpr std::uint64_t sample_count = 64;
 constexpr std::size_t max_tensors = 16384; ///< the largest models have some thousands
 constexpr std::string_view extension = ".gguf";
 /// llama-server itself gives up on more.
@@ -61,11 +61,11 @@ error_code hash_part(
 /// retrained model may differ in a few of them only.
 std::set<std::uint64_t>
 sampled_blocks(std::uint64_t header, std::uint64_t size, std::vector<std::uint64_t> tensor_starts) {
-    const auto last = size - block_bytes; // of a file that is not small
+    const auto last = size - sample_bytes; // of a file that is not small
     const auto first = std::min(header, last);
     std::set<std::uint64_t> starts{last};
-    for (std::uint64_t block = 0; block + 1 < block_count; ++block) {
-        starts.insert(first + (last - first) / (block_count - 1) * block);
+    for (std::uint64_t block = 0; block + 1 < sample_count; ++block) {
+        starts.insert(first + (last - first) / (sample_count - 1) * block);
     }
     std::sort(tensor_starts.begin(), tensor_starts.end());
     tensor_starts.resize(std::min(tensor_starts.size(), max_tensors));
@@ -97,7 +97,7 @@ error_code hash_shard(hasher128& hash, disk& disk, const fs::path& file) {
     }
     const auto tensors = gguf->header ? gguf->header->tensor_starts : std::vector<std::uint64_t>();
     for (const auto start : sampled_blocks(header, *size, tensors)) {
-        if (const auto failed = hash_part(hash, disk, file, start, block_bytes)) {
+        if (const auto failed = hash_part(hash, disk, file, start, sample_bytes)) {
             return failed;
         }
     }

@@ -25,7 +25,6 @@ constexpr std::int32_t packed_version = 1;
 constexpr std::size_t packed_fixed_words = 4; ///< mark, version, n_tokens and, at the end, n_media
 constexpr std::size_t packed_first_words = 3; ///< those before the tokens
 constexpr std::size_t start_bytes = fixed_bytes + word_bytes * packed_first_words;
-constexpr token media_token = -1;
 
 state_file_reading refuse(std::string problem) {
     return {std::nullopt, std::move(problem)};

@@ -10,8 +10,7 @@ namespace hibernate::llama {
 
 namespace {
 
-constexpr std::size_t word_bytes = sizeof(std::int32_t);
-constexpr token media_token = -1;
+constexpr std::size_t length_bytes = sizeof(std::int32_t);
 
 struct medium {
     std::size_t first_token = 0;
@@ -48,18 +47,18 @@ std::optional<std::vector<medium>> read_media(const state_file_head& head) {
     auto rest = std::as_bytes(words.subspan(1 + count));
     for (const auto first : words.subspan(1, count)) {
         std::uint32_t bytes = 0;
-        if (rest.size() < word_bytes) {
+        if (rest.size() < length_bytes) {
             return std::nullopt;
         }
-        std::memcpy(&bytes, rest.data(), word_bytes);
-        if (bytes > rest.size() - word_bytes) {
+        std::memcpy(&bytes, rest.data(), length_bytes);
+        if (bytes > rest.size() - length_bytes) {
             return std::nullopt;
         }
-        const auto whole = word_bytes + std::size_t{bytes};
+        const auto whole = length_bytes + std::size_t{bytes};
         media.push_back({static_cast<std::uint32_t>(first), rest.first(whole)});
         rest = rest.subspan(whole);
     }
-    const bool is_padding = rest.size() < word_bytes;
+    const bool is_padding = rest.size() < length_bytes;
     return is_padding && cover(media, head.tokens) ? std::optional(std::move(media)) : std::nullopt;
 }
 
@@ -83,7 +82,7 @@ std::vector<std::int32_t> media_of_first(const state_file_head& head, std::size_
         bytes += one.content.size();
     }
     auto at = words.size();
-    words.resize(at + (bytes + word_bytes - 1) / word_bytes);
+    words.resize(at + (bytes + length_bytes - 1) / length_bytes);
     auto* to = std::as_writable_bytes(std::span(words).subspan(at)).data();
     for (const auto& one : *media) {
         to = std::copy(one.content.begin(), one.content.end(), to);

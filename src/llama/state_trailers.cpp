@@ -18,7 +18,7 @@ constexpr std::string_view draft_magic = "SDFT";
 constexpr std::size_t magic_bytes = 4;
 constexpr std::uint64_t trailer_version = 1;
 constexpr std::uint64_t max_checkpoints = 65536;
-constexpr std::uint64_t block_bytes = std::uint64_t{1024} * 1024;
+constexpr std::uint64_t tail_bytes = std::uint64_t{1024} * 1024;
 
 /// Reads numbers here and there in a file, each of them one step; a few at once cost one read.
 class number_reader {
@@ -192,7 +192,7 @@ trailer_reading read_state_trailers(
     found.state_end = *size;
     number_reader numbers(disk, file, *size, limits.max_steps);
     for (auto end = *size; end > head.bytes;) {
-        const auto start = std::max(head.bytes, end > block_bytes ? end - block_bytes : 0);
+        const auto start = std::max(head.bytes, end > tail_bytes ? end - tail_bytes : 0);
         if (*size - start > limits.max_bytes) {
             return {
                 std::nullopt,

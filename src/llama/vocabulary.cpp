@@ -14,8 +14,6 @@ namespace hibernate::llama {
 
 namespace {
 
-constexpr token media_token = -1;
-
 enum class spelling {
     plain, ///< U+2581 is a space and <0xNN> a byte
     bytes, ///< each character is a byte

@@ -22,7 +22,7 @@
 namespace hibernate::process {
 
 namespace asio = boost::asio;
-namespace proc = boost::process::v2;
+namespace process_v2 = boost::process::v2;
 using boost::system::error_code;
 
 namespace {
@@ -47,13 +47,14 @@ struct containment {
     // Set here rather than by Process's own environment initializer, whose definitions are missing
     // from some Boost releases.
     template <class Launcher>
-    error_code on_setup(Launcher& launcher, const proc::filesystem::path&, const char* const*&) {
+    error_code
+    on_setup(Launcher& launcher, const process_v2::filesystem::path&, const char* const*&) {
         launcher.env = environment;
         return {};
     }
 
     template <class Launcher>
-    error_code on_exec_setup(Launcher&, const proc::filesystem::path&, const char* const*) {
+    error_code on_exec_setup(Launcher&, const process_v2::filesystem::path&, const char* const*) {
         // A group signal of whoever started us must not reach the child.
         if (setsid() < 0) {
             return refused();
@@ -97,12 +98,12 @@ boost::system::result<child> child::launch(asio::io_context& context, const comm
     const auto environment = pointers(what.environment);
     containment contained{environment.data(), getpid()};
     // Order matters: the standard streams are in place before descriptors are marked.
-    proc::process_stdio streams{nullptr, {}, {}};
+    process_v2::process_stdio streams{nullptr, {}, {}};
 
-    proc::posix::default_launcher launcher;
+    process_v2::posix::default_launcher launcher;
     error_code ec;
     auto started = launcher(
-        context.get_executor(), ec, proc::filesystem::path(what.executable), what.arguments,
+        context.get_executor(), ec, process_v2::filesystem::path(what.executable), what.arguments,
         streams, contained);
     if (ec) {
         // Some Boost releases leave the forked process as a zombie.

@@ -23,7 +23,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr unsigned bad_request = 400;
+constexpr unsigned malformed = 400;
 constexpr unsigned internal_error = 500;
 constexpr unsigned bad_gateway = 502;
 constexpr unsigned unavailable = 503;
@@ -36,7 +36,7 @@ std::span<char> bytes_of(boost::beast::flat_buffer& buffer) {
 
 const char* error_type(unsigned status) {
     switch (status) {
-    case bad_request:
+    case malformed:
         return "invalid_request_error";
     case unavailable:
         return "unavailable_error";
@@ -102,7 +102,7 @@ awaitable<exchange::next> exchange::run() {
             co_return next::close;
         }
         if (looked == step::request_malformed) {
-            co_return fail(bad_request, malformed_body, outcome::client_gone);
+            co_return fail(malformed, malformed_body, outcome::client_gone);
         }
         if (const auto wish = shared_.hooks->refuse_body(view_)) {
             local_answer_ = {wish->status, wish->message, wish->type};
@@ -139,7 +139,7 @@ awaitable<exchange::next> exchange::run() {
     }
     if (heard_ == step::request_malformed && !relayed) {
         close_upstream();
-        co_return fail(bad_request, malformed_body, outcome::client_gone);
+        co_return fail(malformed, malformed_body, outcome::client_gone);
     }
     if (opened_ == step::out_of_descriptors) {
         co_return fail(unavailable, "Too many connections", outcome::upstream_failed);

@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t id_digits = 16;
 constexpr unsigned max_foreign_entries = 100'000;
 constexpr int max_foreign_depth = 32;
 
@@ -128,7 +127,7 @@ private:
         if (!state && !manifest && !is_snapshot_name(name, unfinished_extension)) {
             return nullptr;
         }
-        auto& files = by_id[name.substr(0, id_digits)];
+        auto& files = by_id[name.substr(0, snapshot_id_digits)];
         return state ? &files.state : manifest ? &files.manifest : &files.unfinished;
     }
 

@@ -15,7 +15,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t format = 1;
-constexpr std::size_t id_digits = 16;
 constexpr std::size_t checksum_digits = 32;
 constexpr std::size_t tokens_hash_digits = 16;
 
@@ -211,11 +210,12 @@ std::optional<json> parse_object(std::string_view text) {
 } // namespace
 
 bool is_snapshot_id(std::string_view text) {
-    return is_hex(text, id_digits);
+    return is_hex(text, snapshot_id_digits);
 }
 
 bool is_snapshot_name(std::string_view name, std::string_view extension) {
-    return is_snapshot_id(name.substr(0, id_digits)) && name.substr(id_digits) == extension;
+    return is_snapshot_id(name.substr(0, snapshot_id_digits)) &&
+           name.substr(snapshot_id_digits) == extension;
 }
 
 bool is_retired(const manifest& what) {
@@ -301,7 +301,7 @@ manifest_reading read_manifest(std::string_view text) {
         return newer;
     }
     manifest value;
-    value.id = fields.hex("id", id_digits);
+    value.id = fields.hex("id", snapshot_id_digits);
     value.signature.parts = fields.texts_by_name("signature");
     value.model_name = fields.text("model_name");
     value.model_path = fields.text("model_path");
@@ -316,7 +316,7 @@ manifest_reading read_manifest(std::string_view text) {
     value.missed = fields.count_if_there("missed");
     value.save_time = std::chrono::microseconds(fields.count_if_there("save_us"));
     value.prompt_tokens = fields.count_if_there("prompt_tokens");
-    value.boundary_of = fields.hex_if_there("boundary_of", id_digits, true);
+    value.boundary_of = fields.hex_if_there("boundary_of", snapshot_id_digits, true);
     value.boundary_gap = fields.count_if_there("boundary_gap");
     value.cut_cost = fields.count_if_there("cut_cost");
     value.went_on = fields.continuation_if_there("went_on");

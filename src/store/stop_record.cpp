@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t max_file_bytes = 4096;
+constexpr std::size_t max_record_bytes = 4096;
 constexpr std::uint64_t max_milliseconds = 253402300799999; // the end of the year 9999
 
 std::uint64_t number(const json& object, const char* name) {
@@ -28,7 +28,7 @@ milliseconds time(const json& object, const char* name) {
 } // namespace
 
 std::optional<stop_record> read_stop_record(disk& disk, const std::filesystem::path& directory) {
-    const auto text = disk.read(directory / stopped_name, 0, max_file_bytes);
+    const auto text = disk.read(directory / stopped_name, 0, max_record_bytes);
     const auto object = text ? json::parse(*text, nullptr, false) : json();
     if (!object.is_object() || !object.contains("ended")) {
         return std::nullopt;

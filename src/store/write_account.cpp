@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t max_file_bytes = 4096;
+constexpr std::size_t max_account_bytes = 4096;
 
 std::string day_of(wall_time time) {
     const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(time);
@@ -23,7 +23,7 @@ std::string day_of(wall_time time) {
 
 write_account::write_account(disk& disk, const std::filesystem::path& directory)
     : disk_(disk), file_(directory / written_name) {
-    const auto text = disk.read(file_, 0, max_file_bytes);
+    const auto text = disk.read(file_, 0, max_account_bytes);
     const auto object = text ? json::parse(*text, nullptr, false) : json();
     const bool valid = object.is_object() && object.contains("day") && object["day"].is_string() &&
                        object.contains("bytes") && object["bytes"].is_number_unsigned();

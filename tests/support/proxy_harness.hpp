@@ -39,6 +39,11 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
+// The messages that most tests send.
+inline const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+inline const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+inline const std::string chunked_head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 /// How a peer ended its direction.
 enum class ending { orderly, reset };
 

@@ -11,6 +11,9 @@ namespace hibernate::llama {
 
 using token = std::int32_t;
 
+/// What llama-server writes for each position of an image or a recording.
+constexpr token media_token = -1;
+
 /// From GET /props.
 struct properties {
     int total_slots = 0;

@@ -115,6 +115,8 @@ manifest_reading read_manifest(std::string_view json);
 /// Whether a name is <16 hex digits> + extension (".kv", ".json").
 bool is_snapshot_name(std::string_view name, std::string_view extension);
 
+constexpr std::size_t snapshot_id_digits = 16;
+
 /// Whether it is 16 lower-case hex digits.
 bool is_snapshot_id(std::string_view text);
 

@@ -19,8 +19,6 @@ using hibernate::proxy::outcome;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const std::string chunked_post =
     "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
 constexpr std::size_t buffer_size = std::size_t{64} * 1024;

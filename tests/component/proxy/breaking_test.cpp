@@ -19,11 +19,11 @@ using hibernate::proxy::outcome;
 namespace {
 
 const std::string closing_get = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-const std::string chunked_body = "3;x=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: 1\r\n\r\n";
-const std::string chunked_post =
-    "POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked_body;
+const std::string trailed_body = "3;x=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: 1\r\n\r\n";
+const std::string trailed_post =
+    "POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + trailed_body;
 const std::string chunked_ok =
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked_body;
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + trailed_body;
 
 bool is_whole_request(std::string_view bytes) {
     const bool chunked = bytes.find("\r\nTransfer-Encoding: chunked\r\n") != std::string_view::npos;
@@ -71,15 +71,15 @@ TEST_CASE("a client that leaves at any byte of its request, or of the answer, is
                 client.close();
             }
         };
-        for (std::size_t sent = 0; sent <= chunked_post.size(); ++sent) {
+        for (std::size_t sent = 0; sent <= trailed_post.size(); ++sent) {
             auto client = co_await world.connect();
-            co_await client.send(std::string_view(chunked_post).substr(0, sent));
+            co_await client.send(std::string_view(trailed_post).substr(0, sent));
             co_await world.settle();
             leave(client);
         }
         for (std::size_t received = 0; received <= chunked_ok.size(); ++received) {
             auto client = co_await world.connect();
-            co_await client.send(chunked_post);
+            co_await client.send(trailed_post);
             co_await client.receive(received);
             leave(client);
         }
@@ -90,7 +90,7 @@ TEST_CASE("a client that leaves at any byte of its request, or of the answer, is
         });
         // And whoever comes next is served.
         auto client = co_await world.connect();
-        co_await client.send(chunked_post);
+        co_await client.send(trailed_post);
         const auto response = co_await client.receive(chunked_ok.size());
         CHECK(response == chunked_ok);
     });
@@ -107,7 +107,7 @@ TEST_CASE("a response that breaks at any byte never looks whole") {
     const std::string in_chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
     const std::string unframed = "HTTP/1.1 200 OK\r\n";
     const kind what = GENERATE_COPY(
-        kind{in_chunks + "\r\n" + chunked_body, in_chunks + close + chunked_body},
+        kind{in_chunks + "\r\n" + trailed_body, in_chunks + close + trailed_body},
         kind{measured + "\r\n" + digits, measured + close + digits},
         kind{unframed + "\r\n" + digits, unframed + close + digits});
     const bool reset = GENERATE(false, true);
@@ -149,11 +149,11 @@ TEST_CASE("whichever call of an exchange fails, it ends, and nothing cut looks w
     const bool looked_at = GENERATE(false, true);
     const std::string request = has_body ? "POST /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
                                            "Transfer-Encoding: chunked\r\n\r\n" +
-                                               chunked_body
+                                               trailed_body
                                          : closing_get;
     const std::string whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
                               "Connection: close\r\n\r\n" +
-                              chunked_body;
+                              trailed_body;
     proxy_world world;
     world.hooks.wanting = [&](const auto&) { return looked_at; };
     asio::co_spawn(world.context, serve_all(world, chunked_ok), asio::detached);

@@ -13,9 +13,7 @@ using hibernate::proxy::gate;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 const std::string health = "GET /health HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 std::string unavailable(const std::string& reason, const std::string& connection = "") {
     const auto body =

@@ -18,9 +18,6 @@ using hibernate::proxy::refusal;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
 bool says_close(const std::string& response) {
     return response.find("\r\nConnection: close\r\n") != std::string::npos;
 }

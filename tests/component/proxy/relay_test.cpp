@@ -13,9 +13,6 @@ using hibernate::proxy::outcome;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-const std::string chunked_head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const std::string chunked_body = "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: 1\r\n\r\n";
 
 } // namespace

@@ -13,9 +13,7 @@ using hibernate::proxy::outcome;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string post = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const std::string post_b = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 
 hibernate::proxy::server_settings keeping(std::size_t most) {
     auto settings = loopback_settings();
@@ -87,7 +85,7 @@ TEST_CASE("a POST always has a connection of its own") {
     world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
         for (int count = 0; count < 2; ++count) {
-            co_await both.client.send(post);
+            co_await both.client.send(post_b);
             auto own = co_await world.accept();
             const auto request = co_await own.receive_message();
             CHECK(request.ends_with("\r\nConnection: close\r\n\r\n{}"));
@@ -104,7 +102,7 @@ TEST_CASE("a POST is not sent again") {
     keeping_world world;
     world.run([&]() -> awaitable<void> {
         auto both = co_await world.served();
-        co_await both.client.send(post);
+        co_await both.client.send(post_b);
         auto own = co_await world.accept();
         co_await own.receive_message();
         own.close();
@@ -257,7 +255,7 @@ TEST_CASE("a waiting connection makes room as soon as the child's threads run sh
     world.run([&]() -> awaitable<void> {
         auto first = co_await world.served();
         auto second = co_await world.connect();
-        co_await second.send(post);
+        co_await second.send(post_b);
         co_await first.child.closed();
         auto own = co_await world.accept();
         co_await own.receive_message();

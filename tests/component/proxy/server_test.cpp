@@ -16,12 +16,7 @@ using namespace hibernate::test;
 using hibernate::proxy::outcome;
 using asio::experimental::awaitable_operators::operator||;
 
-namespace {
-
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("the owner is asked before the child sees a request, and may take its time") {
     proxy_world world;

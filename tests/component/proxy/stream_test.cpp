@@ -18,8 +18,6 @@ using hibernate::proxy::outcome;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-
 /// The proxy's end of a connection, which is in this process as well.
 int other_end(peer& of) {
     const auto here = of.socket().local_endpoint();

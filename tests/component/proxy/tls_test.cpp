@@ -27,9 +27,6 @@ using hibernate::proxy::outcome;
 
 namespace {
 
-const std::string get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
 /// A key and its self-signed certificate, as PEM files.
 struct key_and_certificate {
     temporary_directory directory;
