@@ -32,7 +32,7 @@ void journal::note_restore(
     restored_moved_ = false;
     for (const auto& one : report.restored) {
         tallies_.restore_seconds.note(seconds(one.time));
-        awaited_[one.id] = one.useful_tokens;
+        awaited_[one.id] = {one.tokens, one.useful_tokens};
         if (std::find(report.in_slots.begin(), report.in_slots.end(), one.id) !=
             report.in_slots.end()) {
             slots_[one.slot] = {one.id, one.tokens, true};
@@ -69,8 +69,10 @@ void journal::note_save(
         if (!found) {
             continue;
         }
-        const auto useful = found.mapped();
-        const auto reused = std::min(useful, keeper::reused_of_restored(turns_of(slot), useful));
+        const auto& restored = found.mapped();
+        const auto found_by_prompt =
+            keeper::reused_of_restored(turns_of(slot), restored.useful_tokens);
+        const auto reused = std::min(restored.tokens, found_by_prompt);
         tallies_.restored_tokens_reused += reused;
         unpriced_tokens_ += reused;
     }

@@ -420,7 +420,7 @@ awaitable<void> keeping::save(
     note(report);
     journal_.note_save("stop", report, turns_of);
     saved_ids_ = ids_of(report.saved);
-    report_stop(report, options_.stop_budget, abandoned());
+    report_stop(report, options_, abandoned());
     remember_stop(report, abandoned());
     const auto noted = [] { return true; };
     co_await disk_thread_.run_until(clock::now() + short_patience, noted);

@@ -25,7 +25,8 @@ std::string text_of(const given_value& given) {
 std::chrono::milliseconds time_of(const given_value& given) {
     const std::optional<std::chrono::milliseconds> time = parse_duration(given.text);
     if (!time) {
-        refuse(given, "it must be a time such as 500ms, 8s, 3m or 1h (a bare number is seconds)");
+        refuse(
+            given, "it must be a time such as 500ms, 8s, 3m, 1h or 1d (a bare number is seconds)");
     }
     return *time;
 }
@@ -314,7 +315,7 @@ Usage:
 
 Options, wherever they stand, as --hibernate-x VALUE or --hibernate-x=VALUE. The command line counts
 before the environment, and the environment before the configuration file. "~/" at the beginning of
-a path is your home directory. A time is 500ms, 8s, 3m or 1h; a bare number is seconds. A size is
+a path is your home directory. A time is 500ms, 8s, 3m, 1h or 1d; a bare number is seconds. A size is
 512MiB, 16GiB or 1TiB; a bare number is bytes.
 )";
 

@@ -123,6 +123,7 @@ slot_saver::choose_slots(const keeper::slot_table& known, time_point deadline) {
     }
     auto slots = co_await client_.slots(deadline);
     if (slots) {
+        report_.too_short = keeper::count_too_short(*slots, known, min_tokens_);
         co_return keeper::plan_save(*slots, known, min_tokens_);
     }
     if (slots.failure().status == 0) {

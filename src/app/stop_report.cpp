@@ -15,7 +15,13 @@ constexpr int spare_seconds = 2; // between our stop budget and the parent's pat
 
 } // namespace
 
-void report_stop(const save_report& report, std::chrono::milliseconds stop_budget, bool cut_short) {
+void report_stop(const save_report& report, const options& options, bool cut_short) {
+    if (report.too_short != 0) {
+        log::info(
+            "not kept: {} of fewer than {} tokens (--hibernate-min-tokens)",
+            format_count(report.too_short, "conversation", "conversations"),
+            format_number(options.min_tokens));
+    }
     if (report.saved.empty() && report.not_saved == 0) {
         log::info("nothing new to save");
         return;
@@ -37,7 +43,7 @@ void report_stop(const save_report& report, std::chrono::milliseconds stop_budge
             cut_short ? "a second signal cut it short" : "see above");
         if (report.missing_time > 0ms) {
             const auto budget =
-                std::chrono::ceil<std::chrono::seconds>(stop_budget + report.missing_time);
+                std::chrono::ceil<std::chrono::seconds>(options.stop_budget + report.missing_time);
             log::error(
                 "--hibernate-stop-budget {}s, and an unloadTimeout of {} in llama-swap, {}",
                 budget.count(), budget.count() + spare_seconds,

@@ -39,4 +39,13 @@ std::vector<slot_to_save> plan_save_blindly(int total_slots) {
     return all;
 }
 
+std::size_t count_too_short(
+    const std::vector<llama::slot>& slots, const slot_table& known, std::uint64_t min_tokens) {
+    return static_cast<std::size_t>(
+        std::count_if(slots.begin(), slots.end(), [&](const llama::slot& one) {
+            const auto tokens = one.tokens.value_or(0);
+            return tokens != 0 && tokens < min_tokens && !known.is_saved(one);
+        }));
+}
+
 } // namespace hibernate::keeper

@@ -62,10 +62,10 @@ room_keeper::before_save(const present& now, std::optional<std::uint64_t> tokens
     result.enough = result.enough || make_room(stored, question);
     if (!result.enough) {
         result.problem = fmt::format(
-            "there is no room for {}: {}",
+            "there is no room for {}: {}; {}",
             result.estimate ? fmt::format("the {} that it may take", format_bytes(*result.estimate))
                             : "more",
-            describe(stored));
+            describe(stored), advise(stored, question.needed));
     }
     return result;
 }
@@ -88,8 +88,9 @@ room_keeper::answer room_keeper::after_save(const present& now, const std::strin
     auto stored = take_inventory(disk_, root_);
     result.enough = make_room(stored, question);
     if (!result.enough) {
-        result.problem =
-            fmt::format("it was larger than expected and is taken back: {}", describe(stored));
+        result.problem = fmt::format(
+            "it was larger than expected and is removed again: {}; {}", describe(stored),
+            advise(stored, question.needed));
         if (const auto failed = remove_snapshot(disk_, root_ / directory_, id)) {
             log::error("snapshot {} could not be removed: {}", id, failed.message());
         }
@@ -158,6 +159,13 @@ bool room_keeper::remove_victims(
         }
     }
     return true;
+}
+
+/// What its owner can do about it.
+std::string room_keeper::advise(const inventory& stored, std::uint64_t needed) const {
+    return stored.bytes + needed > bound_.max_disk
+               ? "raise --hibernate-max-disk, or remove some with `llama-hibernate store rm`"
+               : "free some of that disk, or lower --hibernate-min-free";
 }
 
 std::string room_keeper::describe(const inventory& stored) const {

@@ -59,9 +59,11 @@ private:
 
     admin::tallies tallies_;
     std::map<int, kept> slots_;
-    /// Those that were restored and not seen reused yet, and how many tokens the next prompt should
-    /// find.
-    std::map<std::string, std::uint64_t> awaited_;
+    struct awaited {
+        std::uint64_t tokens = 0;
+        std::uint64_t useful_tokens = 0; ///< that the next prompt should find
+    };
+    std::map<std::string, awaited> awaited_; ///< not seen reused yet
     std::optional<admin::restore_view> restore_;
     bool restored_moved_ = false; ///< what was restored is not in its slot any more
 

@@ -42,6 +42,7 @@ struct save_report {
     std::uint64_t bytes = 0;
     std::chrono::milliseconds time{0};
     std::string unsupported;   ///< why the child cannot save a slot at all, in its words
+    std::size_t too_short = 0; ///< slots that are not worth a file, at a stop
     std::size_t not_saved = 0; ///< slots that hold something which is not on disk now
     /// What those would have taken that there was no time for, beyond the time that there was.
     std::chrono::milliseconds missing_time{0};

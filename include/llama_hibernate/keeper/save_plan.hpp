@@ -29,4 +29,8 @@ plan_save(const std::vector<llama::slot>& slots, const slot_table& known, std::u
 /// one answers with no tokens and replaces nothing.
 std::vector<slot_to_save> plan_save_blindly(int total_slots);
 
+/// Of how many slots the content is lost because it is of fewer tokens than min_tokens.
+std::size_t count_too_short(
+    const std::vector<llama::slot>& slots, const slot_table& known, std::uint64_t min_tokens);
+
 } // namespace hibernate::keeper

@@ -69,6 +69,7 @@ private:
     bool
     remove_victims(const inventory& stored, const eviction_plan& plan, eviction_question& question);
     std::string describe(const inventory& stored) const;
+    std::string advise(const inventory& stored, std::uint64_t needed) const;
 
     disk& disk_;
     std::filesystem::path root_;

@@ -108,6 +108,7 @@ class Idle(LiveCase):
         self.stop(daemon)
         self.assertEqual(self.actions("save"), [])
         self.assertEqual(self.manifests(), [])
+        self.says(daemon, "of fewer than 256 tokens (--hibernate-min-tokens)")
         daemon = self.serve(idle="100ms", ours=["--hibernate-min-tokens", "1"])
         self.complete(daemon, "Hello.")
         self.saved(1, "idle")

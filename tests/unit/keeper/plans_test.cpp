@@ -102,6 +102,8 @@ TEST_CASE("slots are saved the fullest first; untouched and empty ones are not")
     CHECK(plan[1].id == 0);
     CHECK(plan_save({}, nothing_known, 1).empty());
     CHECK(plan_save(slots, nothing_known, 51).size() == 1);
+    CHECK(keeper::count_too_short(slots, nothing_known, 51) == 1);
+    CHECK(keeper::count_too_short(slots, nothing_known, 50) == 0);
     const auto blindly = plan_save_blindly(3);
     REQUIRE(blindly.size() == 3);
     CHECK(blindly[2].id == 2);

@@ -215,7 +215,7 @@ TEST_CASE("a save for which there is no room at all is taken back") {
     });
     const auto room = all.keeper(8 * file_bytes).after_save(all.now, id_of('4'));
     CHECK_FALSE(room.enough);
-    CHECK(room.problem.find("it was larger than expected and is taken back: ") == 0);
+    CHECK(room.problem.find("it was larger than expected and is removed again: ") == 0);
     CHECK(all.left() == "123ab"); // what it superseded is there again
 }
 
