@@ -15,7 +15,7 @@ struct refused_request {
 };
 
 inline std::vector<refused_request> refused_requests() {
-    const auto get = [](const std::string& fields) {
+    const auto get_with = [](const std::string& fields) {
         return "GET / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
     };
     const auto post = [](const std::string& fields) {
@@ -59,21 +59,21 @@ inline std::vector<refused_request> refused_requests() {
         {"chunks and keep-alive in HTTP/1.0",
          "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         // Two readers could see its fields differently.
-        {"a space before the colon", get("A : b\r\n"), 400},
+        {"a space before the colon", get_with("A : b\r\n"), 400},
         {"a space before the colon of the length", post("Content-Length : 3\r\n"), 400},
-        {"no name", get(": b\r\n"), 400},
-        {"no colon", get("A\r\n"), 400},
-        {"a folded line", get("A: b\r\n c\r\n"), 400},
-        {"a line folded with a tab", get("A: b\r\n\tc\r\n"), 400},
+        {"no name", get_with(": b\r\n"), 400},
+        {"no colon", get_with("A\r\n"), 400},
+        {"a folded line", get_with("A: b\r\n c\r\n"), 400},
+        {"a line folded with a tab", get_with("A: b\r\n\tc\r\n"), 400},
         {"a folded coding", post("Transfer-Encoding:\r\n chunked\r\n"), 400},
         {"a space before the first field", "GET / HTTP/1.1\r\n Host: h\r\n\r\n", 400},
-        {"a bare CR in a value", get("A: b\rc\r\n"), 400},
-        {"a bare CR at a line's end", get("A: b\r\r\n"), 400},
-        {"a NUL in a value", get("A: b\0c\r\n"s), 400},
-        {"a control character in a value", get("A: b\x01\r\n"), 400},
-        {"a NUL in a name", get("A\0: b\r\n"s), 400},
-        {"a high byte in a name", get("A\xe4: b\r\n"), 400},
-        {"a bracket in a name", get("A(: b\r\n"), 400},
+        {"a bare CR in a value", get_with("A: b\rc\r\n"), 400},
+        {"a bare CR at a line's end", get_with("A: b\r\r\n"), 400},
+        {"a NUL in a value", get_with("A: b\0c\r\n"s), 400},
+        {"a control character in a value", get_with("A: b\x01\r\n"), 400},
+        {"a NUL in a name", get_with("A\0: b\r\n"s), 400},
+        {"a high byte in a name", get_with("A\xe4: b\r\n"), 400},
+        {"a bracket in a name", get_with("A(: b\r\n"), 400},
         {"bare line feeds", "GET / HTTP/1.1\nHost: h\n\n", 400},
         {"one bare line feed", "GET / HTTP/1.1\r\nHost: h\nA: b\r\n\r\n", 400},
         {"an empty line of a bare line feed", "GET / HTTP/1.1\r\nHost: h\r\n\n", 400},
@@ -105,8 +105,8 @@ inline std::vector<refused_request> refused_requests() {
         {"CONNECT", target("CONNECT h:80"), 501},
         // The host.
         {"no Host", "GET / HTTP/1.1\r\n\r\n", 400},
-        {"two Hosts", get("Host: other\r\n"), 400},
-        {"the same Host twice", get("host: h\r\n"), 400},
+        {"two Hosts", get_with("Host: other\r\n"), 400},
+        {"the same Host twice", get_with("host: h\r\n"), 400},
         {"two Hosts in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", 400},
         {"a Host with a space", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400},
         {"a list of Hosts", "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", 400},
