@@ -296,10 +296,12 @@ class TakenPort(DaemonCase):
         (self.ports / str(port) / "go").touch()
 
     def test_another_port_is_chosen_and_the_stranger_hears_nothing(self):
-        # It ends by itself, or stays. Only Linux tells before we connect who listens: elsewhere the
-        # end alone shows that it was in vain.
-        for last_words in ("serve()",) if harness.PORTABLE else ("serve()", "first or serve()"):
+        for last_words in ("serve()", "first or serve()"):  # it ends by itself, or stays
             with self.subTest(last_words):
+                # Only Linux tells before we connect who listens: elsewhere the stranger is asked, too,
+                # and the child's end alone shows that it was in vain.
+                if harness.PORTABLE and last_words != "serve()":
+                    self.skipTest("only Linux tells that a child stays in vain")
                 server = self.server(last_words)
                 daemon = self.launch("-np", 2, "--api-key", "secret", server=server)
                 first = self.next_port(daemon)
@@ -324,7 +326,7 @@ class TakenPort(DaemonCase):
         harness.wait_ready(daemon.port, process=daemon)
 
     def test_the_end_is_an_error_that_says_what_helps(self):
-        # The same holds here.
+        # Only Linux tells that a child stays in vain.
         last_words = "serve()" if harness.PORTABLE else ""
         daemon = self.launch("-np", 2, server=self.server(last_words))
         known = []
