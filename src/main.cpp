@@ -95,7 +95,7 @@ int show_status(const app::options& options, const llama::environment_map& envir
     return std::cout.flush() ? status : exit_status::failure;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run(const std::string& called, const std::vector<std::string>& arguments) {
     const auto environment = read_environment();
     const auto variable = environment.find("JOURNAL_STREAM");
     const auto journal = variable == environment.end() ? std::string() : variable->second;
@@ -127,7 +127,7 @@ int run(const std::vector<std::string>& arguments) {
     }
 
     const auto server_args = llama::read_server_args(options.server_arguments, environment);
-    const auto program = app::find_server(options.server, environment);
+    const auto program = app::find_server(options.server, called, environment);
     if (server_args.prints_and_exits) {
         return become_server(program, options.server_arguments, environment);
     }
@@ -151,7 +151,7 @@ void report_failure(const char* why) {
 int main(int argc, char** argv) {
     hibernate::open_missing_streams();
     try {
-        return hibernate::run({argv + 1, argv + argc});
+        return hibernate::run(argv[0], {argv + 1, argv + argc});
     } catch (const hibernate::startup_error& error) {
         hibernate::report_failure(error.what());
         return error.status();

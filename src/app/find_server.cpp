@@ -15,27 +15,38 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Empty where there is none, or where the system does not tell what our own path is.
-std::string beside_our_binary() {
-#if defined(HIBERNATE_LINUX)
+/// With every symbolic link resolved; empty where it cannot be told.
+fs::path our_binary([[maybe_unused]] const std::string& found) {
     std::error_code ec;
-    const auto ours = fs::read_symlink("/proc/self/exe", ec);
-    const auto candidate = ours.parent_path() / "llama-server";
-    const bool usable =
-        !ec && fs::is_regular_file(candidate, ec) && access(candidate.c_str(), X_OK) == 0;
-    return usable ? candidate.string() : std::string();
+#if defined(HIBERNATE_LINUX)
+    return fs::read_symlink("/proc/self/exe", ec);
 #else
-    return {};
+    return fs::canonical(found, ec);
 #endif
+}
+
+/// Empty where there is none.
+std::string beside(const fs::path& binary) {
+    if (binary.empty()) {
+        return {};
+    }
+    std::error_code ec;
+    const auto candidate = binary.parent_path() / "llama-server";
+    const bool usable = fs::is_regular_file(candidate, ec) && access(candidate.c_str(), X_OK) == 0;
+    return usable ? candidate.string() : std::string();
 }
 
 } // namespace
 
-std::string find_server(const std::string& wanted, const llama::environment_map& environment) {
+std::string find_server(
+    const std::string& wanted,
+    const std::string& called,
+    const llama::environment_map& environment) {
     const auto entry = environment.find("PATH");
     const auto path = entry == environment.end() ? std::string() : entry->second;
     if (wanted.empty()) {
-        if (auto sibling = beside_our_binary(); !sibling.empty()) {
+        const auto ours = our_binary(process::find_program(called, path));
+        if (auto sibling = beside(ours); !sibling.empty()) {
             return sibling;
         }
     }

@@ -76,8 +76,8 @@ bool server_process::lost_its_address(const process::exit_report& report) const 
     // A child that ends while we look whose socket it is has no socket any more: what was seen then
     // is no stranger, unless it is still there.
     const bool was_killed = seen_ == port_owner::stranger && report.signal == SIGKILL;
-    const bool never_listened = seen_ == port_owner::stranger || seen_ == port_owner::nobody;
-    return was_killed || (never_listened && address_.is_taken());
+    // Where the system does not tell who listens, one that listened has left the port free.
+    return was_killed || (seen_ != port_owner::child && address_.is_taken());
 }
 
 std::string server_process::describe() const {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fstream>
+#include <random>
 #include <string>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -357,6 +358,13 @@ const std::string& boot_id() {
 #if defined(HIBERNATE_LINUX)
         std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
 #endif
+        if (text.empty()) {
+            constexpr int words = 4; // as long as a boot's own
+            std::random_device random;
+            for (int word = 0; word < words; ++word) {
+                text += fmt::format("{:08x}", random());
+            }
+        }
         return text;
     }();
     return id;

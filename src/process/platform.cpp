@@ -20,8 +20,11 @@ namespace hibernate::process::platform {
 namespace {
 
 [[maybe_unused]] bool mark_each_descriptor() noexcept {
-    const long highest = sysconf(_SC_OPEN_MAX);
-    for (int descriptor = STDERR_FILENO + 1; descriptor < highest; ++descriptor) {
+    // The limit may be none, or beyond what can be tried one by one.
+    constexpr long most = 1L << 20;
+    const long limit = sysconf(_SC_OPEN_MAX);
+    const long end = limit < 0 ? most : std::min(limit, most);
+    for (int descriptor = STDERR_FILENO + 1; descriptor < end; ++descriptor) {
         const int flags = fcntl(descriptor, F_GETFD);
         if (flags >= 0) {
             fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);

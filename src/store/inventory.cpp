@@ -172,8 +172,8 @@ private:
             return fmt::format(
                 "its state file has {} bytes, but {} were saved", bytes, saved.bytes);
         }
-        if (!saved.synced && (boot_.empty() || saved.boot_id != boot_)) {
-            return "the machine restarted before it was synced to the disk";
+        if (!saved.synced && saved.boot_id != boot_) {
+            return std::string(lost_with_its_boot);
         }
         return {};
     }

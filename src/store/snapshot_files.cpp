@@ -176,9 +176,8 @@ load_snapshot(disk& disk, const fs::path& directory, const std::string& id, read
 snapshot_reading
 examine_snapshot(disk& disk, const fs::path& directory, manifest saved, read_extent extent) {
     snapshot_reading result;
-    const auto& boot = boot_id();
-    if (!saved.synced && (boot.empty() || saved.boot_id != boot)) {
-        result.problem = "the machine restarted before it was synced to the disk";
+    if (!saved.synced && saved.boot_id != boot_id()) {
+        result.problem = lost_with_its_boot;
         result.damaged = true;
         return result;
     }

@@ -61,6 +61,7 @@ class Stopping(RealCase):
         self.ask(swap, opening("Ada"))
         self.assertLess(self.stop(swap).exited_after, 3)
 
+    @harness.skip_in_portable("only Linux kills a child with its parent")
     def test_kill_without_grace_leaves_nothing_behind(self):
         swap = self.swap("tiny-llama").start()
         messages = opening("Ada")

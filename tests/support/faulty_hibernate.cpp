@@ -139,7 +139,7 @@ int run(const std::vector<std::string>& arguments) {
     const auto options = app::read_options(arguments, environment);
     log::set_level(options.log_level);
     const auto server_args = llama::read_server_args(options.server_arguments, environment);
-    const auto program = app::find_server(options.server, environment);
+    const auto program = app::find_server(options.server, {}, environment);
     const auto kill_at = variable("FAULT_KILL_AT");
     auto disk = std::make_unique<faulty_disk>(
         make_real_disk(), kill_at.empty() ? 0U : static_cast<unsigned>(std::stoul(kill_at)),

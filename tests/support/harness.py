@@ -64,6 +64,11 @@ def module(name, package):
     sys.exit(SKIPPED)
 
 
+def skip_in_portable(reason):
+    """For a single test of a promise that the program cannot keep without what only Linux has."""
+    return unittest.skipIf(PORTABLE, f"built without what only Linux has: {reason}")
+
+
 def main(*variables):
     """Runs the tests of the calling file, or skips them all."""
     require(*variables)

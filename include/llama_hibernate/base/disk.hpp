@@ -104,7 +104,8 @@ public:
 /// The disk of this machine.
 std::unique_ptr<disk> make_real_disk();
 
-/// Distinguishes one boot of this machine from the next; empty where the system has no such id.
+/// Distinguishes one boot of this machine from the next. Where the system does not tell, it is an
+/// id of this process alone: the machine may have been restarted since any other one ran.
 const std::string& boot_id();
 
 } // namespace hibernate

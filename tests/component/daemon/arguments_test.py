@@ -134,6 +134,22 @@ class Ours(DaemonCase):
                 daemon = self.ready(server=False, **environment)
                 self.stop(daemon)
 
+    def test_the_server_beside_us_however_we_are_called(self):
+        ours, links = self.folder / "ours", self.folder / "links"
+        ours.mkdir()
+        links.mkdir()
+        shutil.copy2(harness.program("HIBERNATE_BIN"), ours / "hibernate")
+        (ours / "llama-server").symlink_to(self.fake)
+        (links / "linked").symlink_to(ours / "hibernate")
+        for called, path in ((ours / "hibernate", "/nowhere"), ("ours/hibernate", "/nowhere"),
+                             (links / "linked", "/nowhere"), ("linked", links)):
+            with self.subTest(called):
+                # A shell, so that the name is looked for as a user's is.
+                daemon = self.start(["/bin/sh", "-c", f"PATH='{path}'; '{called}' --list-devices"],
+                                    self.environment(), cwd=self.folder)
+                self.assertEqual(daemon.wait(3)[0], 0, daemon.output)
+                self.assertEqual(daemon.lines, ["version: 11669 (fake)"])
+
     def test_options_from_the_environment_and_a_file(self):
         (self.folder / "config.json").write_text(json.dumps({"dir": str(self.root)}))
         daemon = self.ready("-np", 2, root=False,

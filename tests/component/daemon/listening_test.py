@@ -227,6 +227,8 @@ class InternalSocket(ListeningCase):
         child = self.child(daemon)
         daemon.process.kill()
         daemon.process.wait()
+        if harness.PORTABLE:
+            os.kill(child, 9)
         harness.wait_until(lambda: not harness.is_running(child), 1, "the child is gone")
         (left,) = self.runtime.iterdir()
         self.ready()
@@ -296,6 +298,10 @@ class TakenPort(DaemonCase):
     def test_another_port_is_chosen_and_the_stranger_hears_nothing(self):
         for last_words in ("serve()", "first or serve()"):  # it ends by itself, or stays
             with self.subTest(last_words):
+                # Only Linux tells before we connect who listens: elsewhere the stranger is asked, too,
+                # and the child's end alone shows that it was in vain.
+                if harness.PORTABLE and last_words != "serve()":
+                    self.skipTest("only Linux tells that a child stays in vain")
                 server = self.server(last_words)
                 daemon = self.launch("-np", 2, "--api-key", "secret", server=server)
                 first = self.next_port(daemon)
@@ -306,8 +312,9 @@ class TakenPort(DaemonCase):
                 harness.wait_ready(daemon.port, process=daemon)
                 self.assertNotEqual(first, second)
                 self.assertIn(f"another process listens on port {first}", daemon.output)
-                with self.assertRaises(BlockingIOError):
-                    stranger.accept()
+                if not harness.PORTABLE:
+                    with self.assertRaises(BlockingIOError):
+                        stranger.accept()
                 self.stop(daemon)
                 shutil.rmtree(self.ports)
 
@@ -319,7 +326,9 @@ class TakenPort(DaemonCase):
         harness.wait_ready(daemon.port, process=daemon)
 
     def test_the_end_is_an_error_that_says_what_helps(self):
-        daemon = self.launch("-np", 2, server=self.server(""))
+        # Only Linux tells that a child stays in vain.
+        last_words = "serve()" if harness.PORTABLE else ""
+        daemon = self.launch("-np", 2, server=self.server(last_words))
         known = []
         while daemon.poll() is None and len(known) < 20:
             port = harness.wait_until(
@@ -328,6 +337,7 @@ class TakenPort(DaemonCase):
             if port is not True:
                 known += port
                 self.take(port[0])
+                self.go_on(port[0])
         status, _ = daemon.wait(5)
         self.assertEqual(status, 1, daemon.output)
         self.assertEqual(len(known), 5)

@@ -104,6 +104,7 @@ class Checksum(TrustCase):
         self.says(daemon, "checked 1 snapshot while llama-server loads")
         self.assertEqual(self.requests("/props"), [])
 
+    @harness.skip_in_portable("nobody tells whether the machine was restarted in between")
     def test_a_snapshot_that_nobody_synced_is_restored_in_the_same_boot(self):
         self.seed(LONG)
         (path,) = self.root.glob("*/*.json")
