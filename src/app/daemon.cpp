@@ -173,9 +173,12 @@ awaitable<void> daemon::bind_listeners() {
         }
         if (ec != boost::system::errc::address_in_use || clock::now() >= deadline) {
             throw startup_error(fmt::format(
-                "cannot listen on {} port {}: {}",
+                "cannot listen on {} port {}: {}{}",
                 args_.hosts.empty() ? "127.0.0.1" : fmt::format("{}", fmt::join(args_.hosts, ",")),
-                args_.port.value_or(default_port), ec.message()));
+                args_.port.value_or(default_port), ec.message(),
+                ec == boost::system::errc::address_in_use
+                    ? "; end what listens there, or give another --port"
+                    : ""));
         }
         if (!told) {
             log::info("the port is in use; trying for {}", format_duration(bind_patience));

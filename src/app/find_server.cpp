@@ -8,6 +8,7 @@
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/platform.hpp"
 #include "llama_hibernate/process/child.hpp"
+#include "option_table.hpp"
 
 namespace hibernate::app {
 
@@ -36,6 +37,23 @@ std::string beside(const fs::path& binary) {
     return usable ? candidate.string() : std::string();
 }
 
+/// Why it cannot be a llama-server, with what may have been meant; empty if it may be one.
+std::string what_else_it_is(const std::string& name) {
+    std::error_code ignored;
+    if (name.ends_with(".gguf")) {
+        return fmt::format(
+            "'{0}' is a model, where llama-server's path could stand; give it with -m: "
+            "llama-hibernate -m {0}",
+            name);
+    }
+    if (fs::is_directory(name, ignored)) {
+        return fmt::format(
+            "'{}' is a folder; the path of the llama-server in it is wanted, such as {}", name,
+            (fs::path(name) / "llama-server").string());
+    }
+    return {};
+}
+
 } // namespace
 
 std::string find_server(
@@ -52,12 +70,17 @@ std::string find_server(
     }
     const std::string name = wanted.empty() ? "llama-server" : wanted;
     auto found = process::find_program(name, path);
+    if (const auto why = what_else_it_is(found.empty() ? name : found); !why.empty()) {
+        throw startup_error(why, exit_status::not_found);
+    }
     if (found.empty()) {
+        const auto command = nearest_command(name);
         throw startup_error(
             fmt::format(
-                "there is no program '{}' on PATH; name llama-server by its path as the "
+                "there is no program '{}' on PATH; {}name llama-server by its path as the "
                 "first argument or with --hibernate-server",
-                name),
+                name,
+                command ? fmt::format("did you mean `llama-hibernate {}`? Else ", *command) : ""),
             exit_status::not_found);
     }
     return found;

@@ -352,6 +352,17 @@ std::optional<std::string_view> nearest_option(std::string_view name) {
     return nearest->name;
 }
 
+std::optional<std::string_view> nearest_command(std::string_view word) {
+    constexpr std::array<std::string_view, 4> commands = {"status", "store", "--help", "--version"};
+    constexpr std::size_t slips = 2;
+    for (const auto command : commands) {
+        if (edit_distance(word, command) <= slips) {
+            return command;
+        }
+    }
+    return std::nullopt;
+}
+
 std::string environment_name(const option& option) {
     std::string name(environment_prefix);
     for (const char letter : option.name) {

@@ -51,6 +51,9 @@ const option* find_option(std::string_view name); ///< null if there is none
 /// The name that was probably meant, or nothing if none is near.
 std::optional<std::string_view> nearest_option(std::string_view name);
 
+/// The word of ours that it may be meant for, such as "status" for "statsu".
+std::optional<std::string_view> nearest_command(std::string_view word);
+
 /// "stop-budget" -> "LLAMA_HIBERNATE_STOP_BUDGET"
 std::string environment_name(const option& option);
 

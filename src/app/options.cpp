@@ -278,6 +278,13 @@ void place_rest(
         known.source = "command line";
         rest.erase(rest.begin());
     }
+    for (const auto& argument : rest) {
+        if (argument == "--llama-binary" || argument.starts_with("--llama-binary=")) {
+            refuse_usage(
+                "--llama-binary is an option of llama-save-wrapper; here llama-server's path "
+                "stands alone, before its arguments.");
+        }
+    }
     result.server_arguments = std::move(rest);
 }
 

@@ -68,6 +68,21 @@ class Wrong(DaemonCase):
         self.assertEqual(daemon.wait(3)[0], 2)
         self.assertIn("--help", daemon.output)
 
+    def test_what_is_no_llama_server(self):
+        folder = self.folder / "llama.cpp"
+        folder.mkdir()
+        for server, advice in ((folder, f"{folder}/llama-server"),
+                               (self.folder / "a.gguf", f"-m {self.folder}/a.gguf"),
+                               ("statsu", "llama-hibernate status"),
+                               ("help", "llama-hibernate --help"),
+                               ("no-such-server", "by its path as the first argument")):
+            with self.subTest(server):
+                daemon = self.start([harness.program("HIBERNATE_BIN"), str(server)],
+                                    self.environment())
+                self.assertEqual(daemon.wait(3)[0], 127, daemon.output)
+                self.assertIn(advice, daemon.output)
+                self.assertEqual(len(daemon.lines), 1, daemon.output)
+
     def test_missing_model_is_the_childs_error(self):
         daemon = self.launch("-m", self.folder / "missing.gguf", model=False)
         self.assertEqual(daemon.wait(3)[0], 1)

@@ -69,6 +69,7 @@ TEST_CASE("options: store takes its own arguments, and ours wherever they stand"
     CHECK(read({"run", "store", "-m", "a"}).server == "store");
     CHECK(read({"./ls", "-m", "a"}).server == "./ls");
     CHECK(contains(refusal({"rm", "--all"}), "did you mean \"llama-hibernate store rm\"?"));
+    CHECK(contains(refusal({"--llama-binary", "/a", "-m", "b"}), "llama-save-wrapper"));
 }
 
 TEST_CASE("options: defaults") {
