@@ -25,6 +25,8 @@ inline constexpr std::string_view lock_name = "lock";
 inline constexpr std::string_view written_name = "written";
 /// stop_record's.
 inline constexpr std::string_view stopped_name = "stopped";
+/// adoption_record's.
+inline constexpr std::string_view adopted_name = "adopted";
 
 /// staging-<digits>-<digits>.kv
 bool is_staging_name(std::string_view name);
