@@ -18,7 +18,7 @@ _llama_hibernate_snapshots()
 
 _llama_hibernate_options='
     --hibernate-dir --hibernate-name --hibernate-server --hibernate-max-disk --hibernate-min-free
-    --hibernate-stop-budget --hibernate-drain --hibernate-restore --hibernate-boundary
+    --hibernate-stop-budget --hibernate-drain --hibernate-restore --hibernate-adopt --hibernate-boundary
     --hibernate-restore-memory --hibernate-idle-save --hibernate-write-budget
     --hibernate-min-tokens --hibernate-restore-budget --hibernate-health-hold
     --hibernate-internal --hibernate-max-connections --hibernate-compat --hibernate-half-close
@@ -30,7 +30,7 @@ _llama_hibernate_value()
 {
     local choices=
     case $prev in
-        --hibernate-dir) _filedir -d; return ;;
+        --hibernate-dir | --hibernate-adopt) _filedir -d; return ;;
         --hibernate-config) _filedir json; return ;;
         --hibernate-server) _filedir; COMPREPLY+=($(compgen -c -- "$cur")); return ;;
         --hibernate-restore) choices='all slots none' ;;

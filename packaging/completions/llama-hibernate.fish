@@ -81,6 +81,7 @@ complete -c llama-hibernate -l hibernate-min-free -x -d 'what stays free on the 
 complete -c llama-hibernate -l hibernate-stop-budget -x -d 'how long a stop may take'
 complete -c llama-hibernate -l hibernate-drain -x -d 'how long requests go on at a stop'
 complete -c llama-hibernate -l hibernate-restore -x -a 'all slots none' -d 'what is restored at start'
+complete -c llama-hibernate -l hibernate-adopt -x -a '(__fish_complete_directories)' -d 'slot files to take into the store'
 complete -c llama-hibernate -l hibernate-boundary -x -a 'auto always never' -d 'whether prompts are saved apart'
 complete -c llama-hibernate -l hibernate-restore-memory -x -d 'what may go into the RAM cache'
 complete -c llama-hibernate -l hibernate-idle-save -x -d 'the pause after which a slot is saved'

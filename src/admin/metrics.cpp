@@ -18,7 +18,7 @@ constexpr std::string_view prefix = "llama_hibernate_";
 constexpr std::array states{"loading",  "restoring", "ready",     "draining", "saving",
                             "stopping", "waiting",   "replacing", "finished"};
 constexpr std::array restore_results{"restored", "not_restored", "skipped"};
-constexpr std::array save_reasons{"idle", "growth", "stale", "handover", "stop"};
+constexpr std::array save_reasons{"idle", "growth", "stale", "handover", "stop", "adopt"};
 constexpr std::array save_results{"saved", "failed"};
 constexpr std::array eviction_reasons{"leftover",  "unusable", "model_gone",  "other_signature",
                                       "continued", "retired",  "least_recent"};

@@ -314,7 +314,11 @@ awaitable<void> daemon::live_child() {
     }
     if (phase_of_death == keeper::phase::restoring && report.is_crash()) {
         abandon_ = true;
-        co_await keeping_.blame_last_restore();
+        const bool adopting = co_await keeping_.blame_last_restore();
+        if (adopting) { // a file that is not ours to vouch for must not end the service
+            log::info("llama-server is started again, and nothing is restored into it");
+            dispatch({event::kind::child_harmed, 0, 0ms});
+        }
     }
     if (phase_of_death == keeper::phase::ready && report.is_fault()) {
         co_await keeping_.suspect_restored(hooks_.answered_posts() != answered_before_);

@@ -106,7 +106,7 @@ awaitable<keeping::restore_outcome> keeping::restore(
         co_return outcome;
     }
     stop_reading_ = true; // the disk thread is wanted
-    const auto deadline = clock::now() + options_.restore_budget;
+    auto deadline = clock::now() + options_.restore_budget;
     child_learner learner{*client,   disk_thread_,      *disk_, *directory_, args_,
                           versions_, options_.any_build};
     auto facts = co_await learner.learn(abandoned);
@@ -117,6 +117,9 @@ awaitable<keeping::restore_outcome> keeping::restore(
     facts_ = std::move(facts);
     if (options_.restore == restore_extent::none || what == extent::learn_only) {
         summary.wanted = false;
+        if (!options_.adopt.empty() && options_.restore == restore_extent::none) {
+            log::info("nothing is adopted, because nothing is restored");
+        }
         co_return outcome;
     }
     const auto look = [this] { return directory_->snapshots(); };
@@ -125,6 +128,17 @@ awaitable<keeping::restore_outcome> keeping::restore(
     boundary_.begin_with(facts_->memory, facts_->uses_draft_model, snapshots, facts_->signature);
     if (keeper::are_never_reused(snapshots)) {
         begin_look_for_reuse();
+    }
+    if (!options_.adopt.empty() && !std::exchange(has_adopted_, true) && !abandoned()) {
+        const auto begun = clock::now();
+        const auto adoption = co_await adopt(client, abandoned);
+        deadline += clock::now() - begun;
+        summary.adopted = adoption.adopted;
+        outcome.child = adoption.child;
+        if (adoption.child != child_state::well) {
+            co_return outcome;
+        }
+        snapshots = co_await disk_thread_.run(look);
     }
     if (abandoned()) {
         co_return outcome;
@@ -174,16 +188,26 @@ awaitable<keeping::restore_outcome> keeping::restore(
     co_return outcome;
 }
 
-awaitable<void> keeping::blame_last_restore() {
+awaitable<bool> keeping::blame_last_restore() {
+    const auto file = std::exchange(offered_file_, {});
+    if (directory_ && facts_ && !file.empty()) {
+        const auto note = [this, file, signature = facts_->signature] {
+            note_fatal_file(*disk_, directory_->path(), signature, file);
+            return true;
+        };
+        co_await disk_thread_.run(note);
+        co_return true;
+    }
     const auto id = std::exchange(offered_id_, {});
     if (!directory_ || id.empty()) {
-        co_return;
+        co_return false;
     }
     const auto work = [this, id] {
         directory_->quarantine(id, "llama-server died while it was restored");
         return true;
     };
     co_await disk_thread_.run(work);
+    co_return false;
 }
 
 awaitable<void> keeping::suspect_restored(bool answered_anything) {
@@ -370,6 +394,7 @@ void keeping::forget_child() {
 
 void keeping::tidy() {
     offered_id_.clear();
+    offered_file_.clear();
     if (!directory_ || !facts_) {
         return;
     }

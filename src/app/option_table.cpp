@@ -129,6 +129,16 @@ constexpr std::array table = {
                             {"none", restore_extent::none}});
             }},
     option{
+        .name = "adopt",
+        .value = "DIR",
+        .default_value = "none",
+        .meaning =
+            "A folder of {slot}.bin files that llama-server saved, as llama-save-wrapper has them: "
+            "at the\n      start those that the model turns out to have written are taken into the "
+            "store.",
+        .set = [](options& into, const given_value& given) { into.adopt = text_of(given); },
+        .is_path = true},
+    option{
         .name = "boundary",
         .value = "auto|always|never",
         .default_value = "auto",

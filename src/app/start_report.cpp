@@ -25,6 +25,9 @@ std::string describe(const restore_summary& what) {
         text = fmt::format(
             "none of {} restored", format_count(what.left_out, "snapshot", "snapshots"));
     }
+    if (what.adopted != 0) {
+        text += ", " + format_count(what.adopted, "file", "files") + " adopted";
+    }
     if (!what.skipped_brief.empty()) {
         text += ", " + what.skipped_brief;
     }
@@ -38,6 +41,7 @@ void report_start(const restore_summary& what, std::chrono::milliseconds took) {
          {"conversations", what.conversations},
          {"tokens", what.tokens},
          {"restore_ms", what.time},
+         {"adopted", what.adopted},
          {"not_restored", what.left_out},
          {"skipped", what.skipped}});
 }

@@ -105,6 +105,27 @@ error_code write_all(int file, std::string_view content) {
     return {};
 }
 
+error_code append_rest(int from, off_t offset, int to, const read_watch& watch) {
+    std::vector<char> block(block_bytes);
+    for (;;) {
+        if (watch && !watch(static_cast<std::uint64_t>(offset))) {
+            return make_error(boost::system::errc::operation_canceled);
+        }
+        const auto count = read_some(from, block.data(), block.size(), offset);
+        if (!count) {
+            return count.error();
+        }
+        if (*count == 0) {
+            return {};
+        }
+        const std::string_view read(block.data(), static_cast<std::size_t>(*count));
+        if (const auto failed = write_all(to, read)) {
+            return failed;
+        }
+        offset += *count;
+    }
+}
+
 class flock_lock final : public file_lock {
 public:
     explicit flock_lock(descriptor file) : file_(std::move(file)) {}
@@ -274,6 +295,40 @@ public:
         }
         if (ec) {
             unlink(temporary.c_str());
+        }
+        return ec;
+    }
+
+    error_code copy(
+        const fs::path& from,
+        std::uint64_t offset,
+        const fs::path& to,
+        std::string_view start,
+        const read_watch& watch) override {
+        const auto source = open_file(from, O_RDONLY);
+        if (!source) {
+            return last_error();
+        }
+        struct stat about {};
+        if (fstat(source.get(), &about) != 0) {
+            return last_error();
+        }
+        if (!S_ISREG(about.st_mode)) {
+            return make_error(boost::system::errc::invalid_argument);
+        }
+        auto target = open_file(to, O_WRONLY | O_CREAT | O_EXCL);
+        if (!target) {
+            return last_error();
+        }
+        auto ec = write_all(target.get(), start);
+        if (!ec) {
+            ec = append_rest(source.get(), static_cast<off_t>(offset), target.get(), watch);
+        }
+        if (const auto closed = target.close_checked(); !ec) {
+            ec = closed;
+        }
+        if (ec) {
+            unlink(to.c_str());
         }
         return ec;
     }

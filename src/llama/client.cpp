@@ -179,6 +179,21 @@ client::cut_slot(int slot, std::vector<token> tokens, time_point deadline) {
     co_return read_with(read_computed, reply);
 }
 
+awaitable<call_result<next_token>>
+client::look_ahead(int slot, std::vector<token> prompt, bool reuse, time_point deadline) {
+    constexpr int compared = 10;
+    auto body = fmt::format(
+        R"({{"prompt":[{}],"n_predict":1,"id_slot":{},"cache_prompt":{},"temperature":0,"n_probs":{}}})",
+        fmt::join(prompt, ","), slot, reuse, compared);
+    auto reply = co_await call("POST", "/completion", std::move(body), deadline);
+    co_return read_with(read_next_token, reply);
+}
+
+awaitable<call_result<std::uint64_t>> client::vocabulary_size(time_point deadline) {
+    auto reply = co_await call("GET", "/v1/models", "", deadline);
+    co_return read_with(read_vocabulary_size, reply);
+}
+
 awaitable<call_result<nothing>>
 client::delete_stream(std::string conversation_id, time_point deadline) {
     auto target = "/v1/stream?conv_id=" + percent_encoded(conversation_id);

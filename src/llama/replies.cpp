@@ -98,6 +98,23 @@ call_result<std::uint64_t> read_computed(std::string_view body) {
     });
 }
 
+call_result<next_token> read_next_token(std::string_view body) {
+    return read_json<next_token>(body, "a completion", [](const json& from) {
+        next_token result;
+        result.reused = from.at("timings").at("cache_n").get<std::uint64_t>();
+        for (const auto& one : from.at("completion_probabilities").at(0).at("top_logprobs")) {
+            result.log_probabilities[one.at("id").get<token>()] = one.at("logprob").get<double>();
+        }
+        return result;
+    });
+}
+
+call_result<std::uint64_t> read_vocabulary_size(std::string_view body) {
+    return read_json<std::uint64_t>(body, "/v1/models", [](const json& from) {
+        return from.at("data").at(0).at("meta").at("n_vocab").get<std::uint64_t>();
+    });
+}
+
 std::string read_error_message(std::string_view body) {
     constexpr std::size_t enough = 200;
     const auto parsed = json::parse(body, nullptr, false);

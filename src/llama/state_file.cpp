@@ -173,6 +173,32 @@ state_file_reading read_state_file_head(disk& disk, const std::filesystem::path&
     return parse_state_file_head(*head, *size);
 }
 
+std::string shortened(const state_file_head& head, std::size_t tokens) {
+    const bool plain = head.bytes == fixed_bytes + word_bytes * head.tokens.size();
+    const auto count = static_cast<std::uint32_t>(tokens);
+    std::string bytes;
+    const auto put = [&bytes](std::uint32_t value) {
+        for (std::size_t i = 0; i < word_bytes; ++i) {
+            bytes.push_back(static_cast<char>(value >> 8 * i & 0xff));
+        }
+    };
+    put(magic);
+    put(head.version);
+    put(plain ? count : count + static_cast<std::uint32_t>(packed_fixed_words));
+    if (!plain) {
+        put(static_cast<std::uint32_t>(packed_mark));
+        put(packed_version);
+        put(count);
+    }
+    for (std::size_t i = 0; i < tokens; ++i) {
+        put(static_cast<std::uint32_t>(head.tokens[i]));
+    }
+    if (!plain) {
+        put(0); // media
+    }
+    return bytes;
+}
+
 state_file_start_reading read_state_file_start(disk& disk, const std::filesystem::path& file) {
     const auto unreadable = [](const error_code& failed) {
         return state_file_start_reading{{}, fmt::format("it cannot be read: {}", failed.message())};

@@ -69,7 +69,8 @@ struct id_files {
 bool is_housekeeping(const std::string& name) {
     const std::string_view whole = name;
     const auto stem = whole.ends_with(".tmp") ? whole.substr(0, whole.rfind('.')) : whole;
-    return name == lock_name || stem == written_name || stem == stopped_name;
+    return name == lock_name || stem == written_name || stem == stopped_name ||
+           stem == adopted_name;
 }
 
 class inventory_taker {

@@ -26,9 +26,9 @@ bool is_reserved_name(std::string_view name) {
     const std::string_view stem = std::string_view(lower).substr(0, lower.find('.'));
     constexpr std::array<std::string_view, 2> kinds{"staging-", "quarantine"};
     return is_snapshot_id(stem) || stem == lock_name || stem == written_name ||
-           stem == stopped_name || std::any_of(kinds.begin(), kinds.end(), [&](auto kind) {
-               return lower.starts_with(kind);
-           });
+           stem == stopped_name || stem == adopted_name ||
+           std::any_of(
+               kinds.begin(), kinds.end(), [&](auto kind) { return lower.starts_with(kind); });
 }
 
 } // namespace hibernate::store

@@ -25,6 +25,8 @@ inline constexpr std::string_view lock_name = "lock";
 inline constexpr std::string_view written_name = "written";
 /// stop_record's.
 inline constexpr std::string_view stopped_name = "stopped";
+/// adoption_record's.
+inline constexpr std::string_view adopted_name = "adopted";
 /// What is wrong with a snapshot of another boot that was never synced. Where the system tells of
 /// no boots it is only possible.
 inline constexpr std::string_view lost_with_its_boot =

@@ -16,6 +16,9 @@
 //   FAKE_KEEP_ALIVE_MS      an idle connection is closed after it (5000)
 //   FAKE_TOKENS             generated when the request sets no limit (16)
 //   FAKE_BYTES_PER_TOKEN    K/V bytes in a state file (64); other ones make a file unfit
+//   FAKE_WEIGHTS            of the model, 0 to 127 (0): other ones of the same shape make a state
+//   that
+//                           is restored as well, and another answer
 //   FAKE_STATE_VERSION      of state files (4)
 //   FAKE_BUILD              /props build_info (b11669-fake)
 //   FAKE_ARCH=hybrid        only a strict extension of a slot's tokens reuses them

@@ -64,6 +64,18 @@ public:
         step("replace, whole", file);
         return real_->replace(file, content, when);
     }
+    error_code copy(
+        const path& from,
+        std::uint64_t offset,
+        const path& to,
+        std::string_view start,
+        const read_watch& watch) override {
+        step("copy", to);
+        write(to, start);
+        step("copy, half", to);
+        std::filesystem::remove(to);
+        return real_->copy(from, offset, to, start, watch);
+    }
     error_code rename(const path& from, const path& to) override {
         step("rename", to);
         return real_->rename(from, to);

@@ -277,6 +277,33 @@ error_code virtual_disk::replace(const fs::path& file, std::string_view content,
     return {};
 }
 
+error_code virtual_disk::copy(
+    const fs::path& from,
+    std::uint64_t offset,
+    const fs::path& to,
+    std::string_view start,
+    const read_watch& watch) {
+    if (watch && !watch(offset)) {
+        return make_error(boost::system::errc::operation_canceled);
+    }
+    if (const auto failed = step(to)) {
+        return failed;
+    }
+    const auto found = regular_file(from);
+    if (!found) {
+        return found.error();
+    }
+    if (entries_.contains(to.string())) {
+        return make_error(boost::system::errc::file_exists);
+    }
+    record_.push_back("copy " + from.string() + " " + to.string());
+    const auto& content = (*found)->content;
+    const auto rest = std::min<std::size_t>(static_cast<std::size_t>(offset), content.size());
+    entries_[to.string()] = std::make_shared<entry>(
+        entry{kind::file, std::string(start) + content.substr(rest), true, false});
+    return {};
+}
+
 error_code virtual_disk::rename(const fs::path& from, const fs::path& to) {
     if (const auto failed = step(to)) {
         return failed;

@@ -75,6 +75,12 @@ public:
     read(const std::filesystem::path& file, std::uint64_t offset, std::size_t max_bytes) override;
     error_code
     replace(const std::filesystem::path& file, std::string_view content, when_synced when) override;
+    error_code copy(
+        const std::filesystem::path& from,
+        std::uint64_t offset,
+        const std::filesystem::path& to,
+        std::string_view start,
+        const read_watch& watch) override;
     error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
     error_code make_private(const std::filesystem::path& file) override;
     error_code remove(const std::filesystem::path& file) override;

@@ -40,7 +40,8 @@ struct tallies {
     /// By result: "restored", "not_restored" (planned, but unfit or out of time), "skipped" (made
     /// for other arguments or another build).
     std::map<std::string, std::uint64_t> restores;
-    /// By reason ("idle", "growth", "stale", "handover", "stop") and result ("saved", "failed").
+    /// By reason ("idle", "growth", "stale", "handover", "stop", "adopt") and result ("saved",
+    /// "failed").
     std::map<std::pair<std::string, std::string>, std::uint64_t> saves;
     std::map<std::string, std::uint64_t> evictions; ///< by reason, as store::victim has it
     std::uint64_t saved_bytes = 0;

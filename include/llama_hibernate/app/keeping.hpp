@@ -15,6 +15,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "llama_hibernate/admin/overview.hpp"
+#include "llama_hibernate/app/adopting.hpp"
 #include "llama_hibernate/app/boundary_policy.hpp"
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
@@ -65,7 +66,8 @@ public:
     std::string save_path() const;
 
     /// Learns what the child is, without which nothing can be saved later, and with extent::restore
-    /// restores what is meant for it, within the restore budget.
+    /// restores what is meant for it, within the restore budget. Before the first time what is to
+    /// be adopted is; that may take as long again.
     enum class extent { restore, learn_only };
     struct restore_outcome {
         restore_summary summary;
@@ -78,8 +80,9 @@ public:
         std::function<bool()> abandoned);
 
     /// The child has crashed before it served: the snapshot that it was given last goes into
-    /// quarantine.
-    awaitable<void> blame_last_restore();
+    /// quarantine. True if it was a file to be adopted instead, which is not tried again: then the
+    /// child has nothing else against it.
+    awaitable<bool> blame_last_restore();
 
     /// The child has crashed while it served: what was restored into it is suspect, and goes into
     /// quarantine when keeper::condemns says so.
@@ -137,6 +140,13 @@ public:
 
 private:
     void tidy();
+    awaitable<adoption_report>
+    adopt(std::shared_ptr<llama::client> client, std::function<bool()> abandoned);
+    awaitable<std::optional<std::string>> save_adopted(
+        std::shared_ptr<llama::client> client,
+        std::shared_ptr<std::set<std::string>> kept,
+        keeper::slot_to_save slot,
+        time_point limit);
     awaitable<void> restore_after_sleep(std::shared_ptr<llama::client> client);
     std::uint64_t preload_bytes() const;
     bool may_write();
@@ -176,6 +186,8 @@ private:
     std::set<std::string> just_saved_;
     std::vector<std::string> saved_ids_; ///< not durable yet
     std::string offered_id_;             ///< given to the child last, before it serves
+    std::string offered_file_;           ///< likewise, of those that are to be adopted
+    bool has_adopted_ = false;           ///< or has tried to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> stop_reading_{false}; ///< of snapshots to check them
     bool quarantine_reported_ = false;      ///< used on the disk thread

@@ -49,6 +49,7 @@ struct options {
     std::chrono::milliseconds drain{1'000};
     restore_extent restore = restore_extent::all;
     keeper::boundary_choice boundary = keeper::boundary_choice::automatic;
+    std::filesystem::path adopt;                 ///< --hibernate-adopt; empty: nothing is adopted
     std::optional<std::uint64_t> restore_memory; ///< bytes; none: what the machine can give
     std::chrono::milliseconds idle_save{3'000};  ///< 0: no idle saves
     std::uint64_t min_tokens = 256;

@@ -13,12 +13,14 @@ struct restore_summary {
     std::size_t conversations = 0;
     std::uint64_t tokens = 0;
     std::chrono::milliseconds time{0};
+    std::size_t adopted = 0;   ///< files that became snapshots
     std::size_t left_out = 0;  ///< planned, and not restored
     std::size_t skipped = 0;   ///< not even planned
     std::string skipped_brief; ///< keeper::describe_skipped_briefly
 };
 
-/// "5 conversations, 61,204 tokens restored (800 ms), 1 not restored, 3 skipped: build differs"
+/// "5 conversations, 61,204 tokens restored (800 ms), 1 not restored, 2 files adopted, 3 skipped:
+/// build differs"
 std::string describe(const restore_summary& what);
 
 /// "ready in 4.1 s: 5 conversations, ..."

@@ -82,6 +82,16 @@ public:
         std::string_view content,
         when_synced when = when_synced::now) = 0;
 
+    /// A new file, ours alone from its first instant, of start and then what stands in from at
+    /// offset and behind it; fails with file_exists when its name is taken, and with
+    /// operation_canceled soon after watch says no. A failure leaves no file. from is only read.
+    virtual error_code copy(
+        const std::filesystem::path& from,
+        std::uint64_t offset,
+        const std::filesystem::path& to,
+        std::string_view start = {},
+        const read_watch& watch = {}) = 0;
+
     virtual error_code
     rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
     /// Makes a file that somebody else created ours alone: 0600.

@@ -84,6 +84,14 @@ public:
     awaitable<call_result<std::uint64_t>>
     cut_slot(int slot, std::vector<token> tokens, time_point deadline);
 
+    /// What comes after this prompt, computed in this slot; without reuse nothing of what the slot
+    /// holds counts. The slot holds the prompt afterwards.
+    awaitable<call_result<next_token>>
+    look_ahead(int slot, std::vector<token> prompt, bool reuse, time_point deadline);
+
+    /// How many tokens the model knows, from GET /v1/models.
+    awaitable<call_result<std::uint64_t>> vocabulary_size(time_point deadline);
+
     /// Ends a resumable stream, which otherwise outlives its client and holds up the server's end.
     awaitable<call_result<nothing>> delete_stream(std::string conversation_id, time_point deadline);
 
@@ -110,6 +118,8 @@ call_result<saved> read_saved(std::string_view body);
 call_result<restored> read_restored(std::string_view body);
 call_result<nothing> read_generated(std::string_view body);
 call_result<std::uint64_t> read_computed(std::string_view body);
+call_result<next_token> read_next_token(std::string_view body);
+call_result<std::uint64_t> read_vocabulary_size(std::string_view body);
 /// llama-server's own words in an error body, else the start of the body.
 std::string read_error_message(std::string_view body);
 

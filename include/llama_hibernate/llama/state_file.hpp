@@ -40,6 +40,11 @@ state_file_reading read_state_file_head(disk& disk, const std::filesystem::path&
 /// The same from bytes in memory: the start of a file and the length of the whole.
 state_file_reading parse_state_file_head(std::string_view start, std::uint64_t file_bytes);
 
+/// The bytes of a head like that one, of its first so many tokens alone, none of which is a media
+/// position. Before the same KV state it makes a file that llama-server takes for a slot which
+/// holds no more than these: what else is in the KV state is dropped with the next prompt.
+std::string shortened(const state_file_head& head, std::size_t tokens);
+
 /// What the first 24 bytes of a state file tell: enough to find that it is another one than was
 /// saved, when many are listed and their tokens would be hundreds of megabytes.
 struct state_file_start {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,13 @@ struct restored {
     std::uint64_t tokens = 0; ///< n_restored
     std::uint64_t bytes = 0;  ///< n_read
     std::chrono::microseconds time{0};
+};
+
+/// What a model says that comes next, from POST /completion with n_probs.
+struct next_token {
+    std::uint64_t reused = 0; ///< tokens of the prompt that were in the slot
+    /// Natural logarithms, of the most probable tokens.
+    std::map<token, double> log_probabilities;
 };
 
 /// Why a call to llama-server brought no answer that we can use.

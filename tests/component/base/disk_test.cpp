@@ -142,3 +142,37 @@ TEST_CASE("the checksum is XXH3-128") {
     std::ofstream(dir.path / "empty");
     CHECK(*disk->checksum(dir.path / "empty") == "99aa06d3014798d86001c324468d497f");
 }
+
+TEST_CASE("a copy is ours alone, begins as it was told, and leaves the original as it was") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    const std::string content(3'000'000, 'x');
+    std::ofstream(dir.path / "theirs") << "head" << content;
+    fs::permissions(dir.path / "theirs", fs::perms(0444));
+    const auto old_mask = umask(0);
+    REQUIRE_FALSE(disk->copy(dir.path / "theirs", 4, dir.path / "ours", "another", {}));
+    umask(old_mask);
+    CHECK(*disk->read(dir.path / "ours", 0, 4'000'000) == "another" + content);
+    CHECK(*disk->read(dir.path / "theirs", 0, 4'000'000) == "head" + content);
+    CHECK(mode_of(dir.path / "ours") == 0600);
+    CHECK(mode_of(dir.path / "theirs") == 0444);
+
+    CHECK(
+        disk->copy(dir.path / "theirs", 0, dir.path / "ours") == boost::system::errc::file_exists);
+    CHECK(*disk->read(dir.path / "ours", 0, 7) == "another");
+}
+
+TEST_CASE("a copy that comes to nothing leaves nothing") {
+    const scratch dir;
+    const auto disk = make_real_disk();
+    std::ofstream(dir.path / "theirs") << std::string(3'000'000, 'x');
+    fs::create_symlink(dir.path / "theirs", dir.path / "link");
+    CHECK(disk->copy(dir.path / "link", 0, dir.path / "ours"));
+    CHECK(disk->copy(dir.path / "none", 0, dir.path / "ours"));
+    CHECK(disk->copy(dir.path, 0, dir.path / "ours"));
+    const auto half = [](std::uint64_t bytes) { return bytes < 1'500'000; };
+    CHECK(
+        disk->copy(dir.path / "theirs", 0, dir.path / "ours", {}, half) ==
+        boost::system::errc::operation_canceled);
+    CHECK_FALSE(fs::exists(dir.path / "ours"));
+}

@@ -31,7 +31,7 @@ class Log(DaemonCase):
             self.outcome(daemon),
             STAMP + r"llama-hibernate info: ready in [\d.]+ m?s: 2 conversations, 1,\d\d\d tokens "
             r"restored \([\d.]+ m?s\); ready_ms=\d+ conversations=2 tokens=1\d\d\d restore_ms=\d+ "
-            r"not_restored=0 skipped=0$")
+            r"adopted=0 not_restored=0 skipped=0$")
         self.stop(daemon)
 
         changed = self.ready("-np", 2, "-ctk", "q8_0")

@@ -110,6 +110,37 @@ class Behaviour:
         self.assertEqual(self.action("save", 0, "empty").json["n_written"], 36)
         self.assertEqual(self.action("restore", 0, "empty").json["n_restored"], 0)
 
+    def test_a_file_whose_token_list_is_cut_is_a_slot_of_those(self):
+        """What is behind them in the state is dropped, and nothing of it gets into the RAM cache."""
+        self.server("-np", 2, "-c", 4096)
+        self.complete("a quick brown fox. " * 30, id_slot=0)
+        written = self.action("save", 0).json["n_written"]
+        data = (self.saved / "x.kv").read_bytes()
+        self.assertEqual(len(data), written)
+        (words,) = struct.unpack_from("<I", data, 8)
+        tokens = list(struct.unpack_from(f"<{words - 4}i", data, 24))
+        first = tokens[:64]
+        (self.saved / "cut.kv").write_bytes(
+            data[:8] + struct.pack("<Iiii64ii", 68, -1, 1, 64, *first, 0) + data[12 + 4 * words:])
+        self.assertEqual(self.action("erase", 0).status, 200)
+
+        def look_ahead(reuse):
+            answer = self.complete(first, n=1, id_slot=0, n_probs=10, cache_prompt=reuse)
+            (listed,) = answer["completion_probabilities"]
+            self.assertEqual(len(listed["top_logprobs"]), 10)
+            return answer["timings"]["cache_n"], {one["id"]: one["logprob"]
+                                                  for one in listed["top_logprobs"]}
+
+        self.assertEqual(self.action("restore", 0, "cut.kv").json["n_restored"], 64)
+        reused, with_file = look_ahead(True)
+        self.assertEqual(reused, 63)
+        reused, computed = look_ahead(False)
+        self.assertEqual(reused, 0)
+        for token in set(with_file) & set(computed):
+            self.assertAlmostEqual(with_file[token], computed[token], delta=0.08)
+        self.assertEqual(self.action("erase", 0).status, 200)
+        self.assertEqual(self.complete(tokens)["timings"]["cache_n"], 0)
+
     def test_failed_restore_clears_the_slot(self):
         self.server("-np", 2, "-c", 4096)
         self.complete("e" * 100, id_slot=0)

@@ -88,6 +88,8 @@ struct server::generation {
     std::size_t reused = 0;
     std::size_t produced = 0;
     std::string text;
+    bool tells_probabilities = false;
+    std::vector<std::pair<std::int32_t, double>> likely; ///< after the prompt
     clock::time_point begun, first_token, last_look;
     bool detached = false; ///< the client left a resumable stream
 
@@ -142,7 +144,7 @@ struct server::generation {
     }
 
     json final_native() const {
-        return {
+        json answer = {
             {"index", 0},
             {"content", stream ? std::string() : text},
             {"tokens", json::array()},
@@ -157,6 +159,13 @@ struct server::generation {
             {"stopping_word", ""},
             {"tokens_cached", prompt.size() + produced - 1},
             {"timings", timings()}};
+        if (tells_probabilities) {
+            json listed = json::array();
+            for (const auto& [token, logarithm] : likely)
+                listed.push_back({{"id", token}, {"logprob", logarithm}});
+            answer["completion_probabilities"] = json::array({{{"top_logprobs", listed}}});
+        }
+        return answer;
     }
 
     json whole() const {
@@ -201,6 +210,7 @@ struct server::generation {
         limit = wanted < 0 ? settings.tokens : static_cast<std::size_t>(std::max(wanted, 1L));
         stream = body.value("stream", false);
         reuse = body.value("cache_prompt", true);
+        tells_probabilities = body.value("n_probs", 0) > 0;
         model = settings.alias.empty() ? settings.model : settings.alias;
     }
 };
@@ -267,6 +277,7 @@ asio::awaitable<void> server::generate(connection& client, generation& work) {
     if (go_on && work.stream)
         co_await client.begin_stream();
     const auto context = static_cast<std::size_t>(settings_.slot_context());
+    work.likely = next_tokens(mine.held, mine.weights, work.reused != 0);
     std::int32_t sampled = 0;
     while (go_on && work.produced < work.limit && mine.held.size() < context) {
         if (work.produced > 0) {

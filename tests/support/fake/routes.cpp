@@ -244,7 +244,8 @@ asio::awaitable<void> server::slot_action(connection& client, std::string path) 
 asio::awaitable<void> server::save(connection& client, long id, std::string file_name) {
     const slot& source = slots_.at(slots_.wrapped(id));
     const state_format format{
-        settings_.state_version, settings_.stream_count(), settings_.bytes_per_token};
+        settings_.state_version, settings_.stream_count(), settings_.bytes_per_token,
+        source.weights};
     const std::string bytes = encode_state(source.held, format);
     const std::string target = settings_.slot_save_path + "/" + file_name;
     const std::string_view whole(bytes);
@@ -306,6 +307,7 @@ asio::awaitable<void> server::restore(connection& client, long id, std::string f
     }
     tokens.resize(
         tokens.size() - std::min(tokens.size(), static_cast<std::size_t>(settings_.lost_tokens)));
+    target.weights = tokens.empty() ? settings_.weights : weights_in(bytes, format);
     target.held = tokens;
     target.useless = settings_.useless_restores;
     std::string body =

@@ -164,6 +164,7 @@ void read_script(settings& into) {
     script_number("FAKE_TOKENS", into.tokens);
     script_number("FAKE_BYTES_PER_TOKEN", into.bytes_per_token);
     script_number("FAKE_STATE_VERSION", into.state_version);
+    script_number("FAKE_WEIGHTS", into.weights);
     script_text("FAKE_BUILD", into.build);
     into.hybrid = variable("FAKE_ARCH") == "hybrid";
     into.useless_restores = variable("FAKE_USELESS_RESTORES") == "1";

@@ -40,6 +40,7 @@ struct settings {
     std::size_t tokens = 16; ///< generated when a request sets no limit
     std::size_t bytes_per_token = 64;
     std::uint32_t state_version = 4;
+    int weights = 0;
     std::string build = "b11669-fake";
     bool hybrid = false;
     bool useless_restores = false;

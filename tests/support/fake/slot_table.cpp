@@ -10,13 +10,20 @@ std::size_t common_prefix(const token_list& a, const token_list& b) {
     return static_cast<std::size_t>(ends.first - a.begin());
 }
 
+std::uint64_t hash_of(const token_list& held) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (const std::int32_t token : held)
+        hash = (hash ^ static_cast<std::uint32_t>(token)) * 1099511628211ULL;
+    return hash ^ hash >> 29;
+}
+
 } // namespace
 
 slot_table::slot_table(const settings& settings)
     : slots_(static_cast<std::size_t>(settings.slot_count())),
       ram_enabled_(settings.cache_ram != 0),
       empties_idle_(settings.cache_idle_slots && settings.cache_ram != 0 && settings.unified()),
-      hybrid_(settings.hybrid) {}
+      hybrid_(settings.hybrid), weights_(settings.weights) {}
 
 std::size_t slot_table::wrapped(long id) const noexcept {
     const long count = static_cast<long>(slots_.size());
@@ -75,6 +82,8 @@ std::size_t slot_table::begin(std::size_t id, const token_list& prompt, bool by_
         if (reused == prompt.size())
             reused = hybrid_ ? 0 : prompt.size() - 1;
     }
+    if (reused == 0)
+        chosen.weights = weights_;
     chosen.held = prompt;
     chosen.busy = true;
     chosen.task = ++tasks_;
@@ -118,12 +127,21 @@ void slot_table::recall(slot& into, const token_list& prompt) {
 }
 
 std::int32_t next_token(const token_list& held) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const std::int32_t token : held)
-        hash = (hash ^ static_cast<std::uint32_t>(token)) * 1099511628211ULL;
-    hash ^= hash >> 29;
+    const std::uint64_t hash = hash_of(held);
     const auto pick = static_cast<std::int32_t>(hash % 27);
     return pick == 26 ? ' ' : 'a' + pick;
+}
+
+std::vector<std::pair<std::int32_t, double>>
+next_tokens(const token_list& held, int weights, bool in_two) {
+    const std::uint64_t hash = hash_of(held) + static_cast<std::uint64_t>(weights) * 12345;
+    std::vector<std::pair<std::int32_t, double>> found;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        const auto step = static_cast<double>(i);
+        const auto token = static_cast<std::int32_t>((hash + 7 * i) % 256);
+        found.emplace_back(token, -0.2 - 0.6 * step - (in_two ? 0.001 * step : 0.0));
+    }
+    return found;
 }
 
 } // namespace fake

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "settings.hpp"
@@ -16,6 +17,7 @@ struct slot {
     token_list held;
     bool useless = false; ///< it was restored, and is not reused
     bool busy = false;
+    int weights = 0;    ///< of the model that computed what it holds
     long task = -1;     ///< of the last completion; -1: it never ran one
     long last_used = 0; ///< 0: never
 };
@@ -55,11 +57,17 @@ private:
     bool ram_enabled_;
     bool empties_idle_;
     bool hybrid_;
+    int weights_;
     long clock_ = 0;
     long tasks_ = 0;
 };
 
 /// What the model says after these tokens: a letter or a space that depends on all of them.
 std::int32_t next_token(const token_list& held);
+
+/// The same as the ten most probable tokens, with the logarithms of their probabilities: those of
+/// another model are others, and what was computed in one go is not quite what was in two.
+std::vector<std::pair<std::int32_t, double>>
+next_tokens(const token_list& held, int weights, bool in_two);
 
 } // namespace fake

@@ -60,7 +60,8 @@ std::string encode_state(const token_list& tokens, const state_format& format) {
         put(out, 1);
         put(out, 0);
         for (std::size_t i = 0; i < format.bytes_per_token; ++i)
-            out.push_back(static_cast<char>((position + i) & 0x7fU));
+            out.push_back(static_cast<char>(
+                (position + i + static_cast<std::size_t>(format.weights)) & 0x7fU));
     }
     return out;
 }
@@ -79,16 +80,25 @@ decode_state(const std::string& bytes, const state_format& format, token_list& t
     for (std::uint32_t i = 0; i < words - 4; ++i)
         tokens.push_back(static_cast<std::int32_t>(in.number()));
     in.number(); // media
-    if (in.number() != format.stream_count || in.number() != tokens.size())
+    if (in.number() != format.stream_count)
         return state_verdict::refused;
+    // Nobody compares it with the tokens.
+    const std::size_t cells = in.number();
     for (std::uint32_t stream = 1; stream < format.stream_count; ++stream)
         in.number();
     if (in.ran_short())
         return state_verdict::refused;
-    const std::size_t needed = tokens.size() * (12 + format.bytes_per_token);
+    const std::size_t needed = cells * (12 + format.bytes_per_token);
     if (in.remaining() >= needed)
         return state_verdict::good;
     return needed - in.remaining() <= 4 ? state_verdict::aborting : state_verdict::refused;
+}
+
+int weights_in(const std::string& bytes, const state_format& format) {
+    std::size_t words = 0;
+    for (std::size_t i = 4; i-- > 0;)
+        words = words << 8 | static_cast<unsigned char>(bytes.at(8 + i));
+    return bytes.at(12 + 4 * words + 4 + 4 * format.stream_count + 12);
 }
 
 } // namespace fake

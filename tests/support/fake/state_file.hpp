@@ -21,6 +21,7 @@ struct state_format {
     std::uint32_t version = 4;
     std::uint32_t stream_count = 1;
     std::size_t bytes_per_token = 64;
+    int weights = 0; ///< of the model, 0 to 127; what is decoded may have others
 };
 
 /// An empty list gives the 36 bytes that llama-server writes for an empty slot (with one stream).
@@ -34,5 +35,8 @@ enum class state_verdict {
 
 state_verdict
 decode_state(const std::string& bytes, const state_format& format, token_list& tokens);
+
+/// Of the model that made the state, which must be good and not empty.
+int weights_in(const std::string& bytes, const state_format& format);
 
 } // namespace fake

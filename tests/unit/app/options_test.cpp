@@ -84,6 +84,7 @@ TEST_CASE("options: defaults") {
     CHECK(result.drain == 1s);
     CHECK(result.restore == app::restore_extent::all);
     CHECK_FALSE(result.restore_memory);
+    CHECK(result.adopt.empty());
     CHECK(result.idle_save == 3s);
     CHECK(result.min_tokens == 256);
     CHECK(result.write_budget == 0);
@@ -108,7 +109,7 @@ TEST_CASE("options: every option is set from the command line, in both spellings
         {"restore-memory", "1GiB"}, {"idle-save", "0"},       {"min-tokens", "1"},
         {"internal", "unix"},       {"compat", "format"},     {"half-close", "keep"},
         {"on-exit", "restart"},     {"log-level", "debug"},   {"max-disk", "1.5GiB"},
-        {"min-free", "0"},          {"log-format", "json"},
+        {"min-free", "0"},          {"log-format", "json"},   {"adopt", "/slots"},
     };
     arguments line{"-m", "a.gguf"};
     for (const auto& [name, value] : given) {
@@ -138,6 +139,7 @@ TEST_CASE("options: every option is set from the command line, in both spellings
     CHECK(result.restart_on_exit);
     CHECK(result.log_level == log::level::debug);
     CHECK(result.log_format == log::format::json);
+    CHECK(result.adopt == "/slots");
     CHECK(result.server_arguments == arguments{"-m", "a.gguf"});
 }
 
@@ -471,7 +473,7 @@ TEST_CASE("options: the help names every option in all three places") {
           "stop-budget", "drain",      "restore",        "boundary",    "restore-memory",
           "idle-save",   "min-tokens", "restore-budget", "health-hold", "max-connections",
           "internal",    "compat",     "half-close",     "on-exit",     "log-level",
-          "log-format"}) {
+          "log-format",  "adopt"}) {
         CAPTURE(name);
         CHECK(contains(help, "--hibernate-" + name + " "));
         CHECK(contains(help, "\"" + name + "\""));

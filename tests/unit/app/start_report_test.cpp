@@ -21,6 +21,11 @@ TEST_CASE("the outcome of a start in one clause") {
     CHECK(
         describe(some) == "1 conversation, 61,204 tokens restored (800 ms), 2 not restored, 3 "
                           "skipped: cache-type-k differs");
+    some.adopted = 1;
+    some.skipped_brief.clear();
+    CHECK(
+        describe(some) == "1 conversation, 61,204 tokens restored (800 ms), 2 not restored, 1 file "
+                          "adopted");
 }
 
 TEST_CASE("a start that restores nothing says why, as far as it is known") {

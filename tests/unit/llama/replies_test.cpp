@@ -69,3 +69,25 @@ TEST_CASE("the reason of an error is its message, or what there is") {
     CHECK(read_error_message(R"({"error":"text"})") == R"({"error":"text"})");
     CHECK(read_error_message(std::string(5000, 'x')).size() == 200);
 }
+
+TEST_CASE("what comes next is told with its probabilities") {
+    const auto read = read_next_token(
+        R"({"content":" a","timings":{"cache_n":63,"prompt_n":1},"completion_probabilities":[)"
+        R"({"id":5,"token":" a","logprob":-0.21,"top_logprobs":[)"
+        R"({"id":5,"token":" a","logprob":-0.21},{"id":9,"token":"b","logprob":-3}]}]})");
+    REQUIRE(read);
+    CHECK(read->reused == 63);
+    CHECK(read->log_probabilities == std::map<token, double>{{5, -0.21}, {9, -3.0}});
+    // Nothing was generated, or no probabilities are told.
+    CHECK_FALSE(read_next_token(R"({"timings":{"cache_n":63},"completion_probabilities":[]})"));
+    CHECK_FALSE(read_next_token(R"({"timings":{"cache_n":63}})"));
+    CHECK_FALSE(read_next_token("[]"));
+}
+
+TEST_CASE("the size of the vocabulary is told with the model") {
+    const auto read = read_vocabulary_size(R"({"data":[{"id":"x","meta":{"n_vocab":32000}}]})");
+    REQUIRE(read);
+    CHECK(*read == 32000);
+    CHECK_FALSE(read_vocabulary_size(R"({"data":[{"id":"x","meta":null}]})"));
+    CHECK_FALSE(read_vocabulary_size(R"({"data":[]})"));
+}

@@ -217,3 +217,23 @@ TEST_CASE("different images at the same positions make different conversations")
     // Text before the first image is text.
     CHECK(continues(cat, {4, {1}, {}}));
 }
+
+TEST_CASE("a head can be cut to its first tokens, and stays of its kind") {
+    const auto all = token_run(100, 50);
+    const words plain(all.begin(), all.end());
+    for (const auto& list : {packed_words(all), plain}) {
+        const auto whole = parse(state_head(list, 3) + "body");
+        REQUIRE(whole.head);
+        for (const std::size_t count : {1, 30, 50}) {
+            const auto cut = shortened(*whole.head, count);
+            const auto reading = parse(cut + "body");
+            REQUIRE(reading.head);
+            CHECK(reading.head->version == 3);
+            CHECK(reading.head->tokens == token_run(100, count));
+            CHECK(reading.head->media.empty());
+            CHECK(reading.head->bytes == cut.size());
+            CHECK(cut.size() + 4 * (50 - count) == whole.head->bytes);
+        }
+        CHECK(shortened(*whole.head, 50) == state_head(list, 3));
+    }
+}

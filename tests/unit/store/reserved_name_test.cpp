@@ -8,8 +8,8 @@ TEST_CASE("names that are ours, or could be taken for ours, are reserved") {
     for (const char* name :
          {"0123456789abcdef.kv", "0123456789abcdef.json", "0123456789abcdef.json.tmp",
           "0123456789abcdef", "0123456789ABCDEF.kv", "0123456789abcdef.", "staging-1-2.kv",
-          "staging-", "Staging-1-2.KV", "lock", "LOCK", "written", "written.tmp", "quarantine",
-          "quarantine-1"}) {
+          "staging-", "Staging-1-2.KV", "lock", "LOCK", "written", "written.tmp", "adopted",
+          "quarantine", "quarantine-1"}) {
         CAPTURE(name);
         CHECK(is_reserved_name(name));
     }
