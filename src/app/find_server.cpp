@@ -71,7 +71,7 @@ std::string find_server(
     const std::string name = wanted.empty() ? "llama-server" : wanted;
     auto found = process::find_program(name, path);
     if (const auto why = what_else_it_is(found.empty() ? name : found); !why.empty()) {
-        throw startup_error(why, exit_status::not_found);
+        throw startup_error(why, exit_status::not_executable);
     }
     if (found.empty()) {
         const auto command = nearest_command(name);

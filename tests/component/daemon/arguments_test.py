@@ -71,15 +71,16 @@ class Wrong(DaemonCase):
     def test_what_is_no_llama_server(self):
         folder = self.folder / "llama.cpp"
         folder.mkdir()
-        for server, advice in ((folder, f"{folder}/llama-server"),
-                               (self.folder / "a.gguf", f"-m {self.folder}/a.gguf"),
-                               ("statsu", "llama-hibernate status"),
-                               ("help", "llama-hibernate --help"),
-                               ("no-such-server", "by its path as the first argument")):
+        for server, status, advice in (
+                (folder, 126, f"{folder}/llama-server"),
+                (self.folder / "a.gguf", 126, f"-m {self.folder}/a.gguf"),
+                ("statsu", 127, "llama-hibernate status"),
+                ("help", 127, "llama-hibernate --help"),
+                ("no-such-server", 127, "by its path as the first argument")):
             with self.subTest(server):
                 daemon = self.start([harness.program("HIBERNATE_BIN"), str(server)],
                                     self.environment())
-                self.assertEqual(daemon.wait(3)[0], 127, daemon.output)
+                self.assertEqual(daemon.wait(3)[0], status, daemon.output)
                 self.assertIn(advice, daemon.output)
                 self.assertEqual(len(daemon.lines), 1, daemon.output)
 
