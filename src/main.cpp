@@ -74,7 +74,7 @@ std::size_t terminal_columns() {
 int look_after_store(const app::options& options) {
     const auto disk = make_real_disk();
     const auto status = commands::run_store_command(
-        options.command_arguments, {options.root, options.max_disk}, *disk,
+        options.command_arguments, {options.root, options.root_is_named, options.max_disk}, *disk,
         {std::cout, std::cerr, terminal_columns()});
     return std::cout.flush() ? status : exit_status::failure;
 }

@@ -112,7 +112,7 @@ complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a gc -d 'r
 complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a rm -d 'remove snapshots'
 complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a pin -d 'keep snapshots from being evicted'
 complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a unpin -d 'let them be evicted again'
-complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a release -d 'take snapshots out of quarantine'
+complete -c llama-hibernate -n __llama_hibernate_store_needs_command -a release -d 'let quarantined or retired snapshots be tried again'
 complete -c llama-hibernate -n '__llama_hibernate_store_is show verify rm pin unpin release' -a '(__llama_hibernate_snapshots)'
 complete -c llama-hibernate -n '__llama_hibernate_store_is ls' -l json -d 'as JSON, with everything that is known'
 complete -c llama-hibernate -n '__llama_hibernate_store_is gc' -l dry-run -d 'only tell what would go'

@@ -14,6 +14,8 @@ const char* to_string(slot_condition what) {
         return "saved";
     case slot_condition::unsaved:
         return "unsaved";
+    case slot_condition::too_short:
+        return "too short to save";
     }
     return "";
 }

@@ -115,10 +115,13 @@ std::string status_as_json(const overview& what) {
         {"version", what.version},
         {"state", what.state},
         {"since", since(what.state_since, what.now)},
-        {"started", since(what.started, what.now)}};
+        {"started", since(what.started, what.now)},
+        {"not_saved", text_or_null(what.not_saved)},
+        {"min_tokens", what.min_tokens ? json(*what.min_tokens) : json()}};
     object["child"] = what.child ? json{{"pid", what.child->pid},
                                         {"build", text_or_null(what.child->build)},
-                                        {"address", what.child->address}}
+                                        {"address", what.child->address},
+                                        {"endpoint", text_or_null(what.child->endpoint)}}
                                  : json();
     object["model"] = {
         {"name", text_or_null(what.model.name)},

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fmt/format.h>
+
+#include "llama_hibernate/app/advice.hpp"
 #include "llama_hibernate/app/state_version.hpp"
 #include "llama_hibernate/base/awaitable.hpp"
 #include "llama_hibernate/base/log.hpp"
@@ -46,7 +49,8 @@ awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()>
             };
             const auto identities = co_await thread.run(identify);
             if (!identities.problem.empty()) {
-                log::error("conversations are neither saved nor restored: {}", identities.problem);
+                problem = std::string(nothing_is_kept) + identities.problem;
+                log::error("{}", problem);
                 co_return std::nullopt;
             }
             auto facts = describe_child(args, *props, identities);
@@ -68,9 +72,8 @@ awaitable<std::optional<child_facts>> child_learner::learn(std::function<bool()>
         const auto& failure = props.failure();
         const bool may_come = failure.status == 0 || failure.status == 503;
         if (!may_come || clock::now() >= deadline) {
-            log::error(
-                "conversations are neither saved nor restored: no answer to /props: {}",
-                failure.message);
+            problem = fmt::format("{}no answer to /props: {}", nothing_is_kept, failure.message);
+            log::error("{}", problem);
             co_return std::nullopt;
         }
         co_await pause(props_pause);

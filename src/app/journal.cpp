@@ -93,8 +93,8 @@ admin::reuse_view journal::reuse() const {
         tallies_.prompt_tokens_computed, tallies_.prefill_seconds_saved};
 }
 
-std::vector<admin::slot_view>
-journal::describe_slots(const std::vector<keeper::slot_state>& slots) const {
+std::vector<admin::slot_view> journal::describe_slots(
+    const std::vector<keeper::slot_state>& slots, std::uint64_t min_tokens) const {
     std::vector<admin::slot_view> views;
     for (const auto& slot : slots) {
         admin::slot_view view;
@@ -105,7 +105,8 @@ journal::describe_slots(const std::vector<keeper::slot_state>& slots) const {
         if (slot.processing) {
             view.condition = slot_condition::busy;
         } else if (slot.changed) {
-            view.condition = slot_condition::unsaved;
+            view.condition =
+                slot.tokens < min_tokens ? slot_condition::too_short : slot_condition::unsaved;
         } else if (from_disk && !restored_moved_) {
             // llama-server tells no count of a slot in which nothing ran yet.
             view.condition = slot_condition::restored;

@@ -31,6 +31,7 @@ awaitable<void> keeping::open() {
     directory_ = std::move(opened.directory);
     room_ = std::move(opened.room);
     account_ = std::move(opened.account);
+    not_saved_ = std::move(opened.not_saved);
     if (!directory_) {
         co_return;
     }
@@ -93,6 +94,7 @@ awaitable<keeping::restore_outcome> keeping::restore(
     child_learner learner{*client,   disk_thread_,      *disk_, *directory_, args_,
                           versions_, options_.any_build};
     auto facts = co_await learner.learn(abandoned);
+    not_saved_ = learner.problem;
     if (!facts || abandoned()) {
         summary.kept = false;
         co_return outcome;

@@ -235,6 +235,16 @@ std::filesystem::path default_root(const environment_map& environment) {
     return {};
 }
 
+/// Where a path leads from where we were started; of an empty one nowhere.
+std::filesystem::path make_absolute(const std::filesystem::path& path) {
+    std::error_code failed;
+    const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
+    if (path.empty() || failed) {
+        return path;
+    }
+    return whole.has_filename() ? whole : whole.parent_path();
+}
+
 /// Help and version are ours when nothing else is on the line that could be llama-server's.
 std::optional<mode> asked_for(const std::vector<std::string>& rest) {
     if (rest.size() != 1) {
@@ -333,10 +343,9 @@ options read_options(
         set(result, value, "command line", environment);
     }
     place_rest(result, std::move(line.rest), environment);
-    if (result.root.empty()) {
-        result.root = default_root(environment);
-        setting_of(result, "dir").value = result.root.string();
-    }
+    result.root_is_named = !result.root.empty();
+    result.root = make_absolute(result.root_is_named ? result.root : default_root(environment));
+    setting_of(result, "dir").value = result.root.string();
     if (line.print_configuration) {
         result.mode = mode::print_configuration;
     }

@@ -17,14 +17,17 @@ admin::overview gather_overview(const overview_parts& parts) {
         admin::child_view child;
         child.pid = parts.child.pid();
         child.address = parts.options.internal_socket ? "unix" : "tcp";
+        child.endpoint = parts.child.describe_endpoint();
         gathered.child = std::move(child);
     }
+    gathered.min_tokens = parts.options.min_tokens;
     parts.keeping.describe(gathered);
     gathered.events = log::recent().all();
     return gathered;
 }
 
 void keeping::describe(admin::overview& into) const {
+    into.not_saved = not_saved_;
     into.model.name = args_.model;
     if (facts_) {
         into.model.path = facts_->model_path;
@@ -40,7 +43,7 @@ void keeping::describe(admin::overview& into) const {
     into.restore = journal_.restore();
     into.last_stop = last_stop_;
     if (live_) {
-        into.slots = journal_.describe_slots(live_->slots().all());
+        into.slots = journal_.describe_slots(live_->slots().all(), options_.min_tokens);
     }
     if (const auto seen = look_ ? look_->latest() : nullptr) {
         into.store = admin::describe_store(

@@ -80,6 +80,11 @@ bool server_process::lost_its_address(const process::exit_report& report) const 
     return was_killed || (seen_ != port_owner::child && address_.is_taken());
 }
 
+std::string server_process::describe_endpoint() const {
+    return address_.port() == 0 ? address_.host()
+                                : fmt::format("{}:{}", address_.host(), address_.port());
+}
+
 std::string server_process::describe() const {
     return fmt::format("{} (process {}, {})", program_, child_->pid(), address_.describe());
 }

@@ -41,6 +41,7 @@ awaitable<opened_store> open_store(
         log::warning("{}", line);
     }
     if (!given.keep) {
+        result.not_saved = given.lines.front();
         co_return result;
     }
     const auto root =
@@ -72,9 +73,10 @@ awaitable<opened_store> open_store(
         }
         const bool locked = opened.error() == boost::system::errc::resource_unavailable_try_again;
         if (!locked || clock::now() >= deadline) {
-            log::error(
-                "conversations are served, but neither saved nor restored: {}: {}", path,
-                locked ? "another llama-hibernate uses it" : opened.error().message());
+            result.not_saved = advise_on_folder(
+                path, locked ? std::string() : opened.error().message(),
+                !args.slot_save_path.empty());
+            log::error("{}", result.not_saved);
             co_return result;
         }
         if (!told) {

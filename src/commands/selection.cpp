@@ -27,9 +27,12 @@ bool is_meant(const stored_item& item, std::string_view wanted) {
     return item.id.starts_with(wanted);
 }
 
-std::string complain(const std::string& wanted, const std::vector<const stored_item*>& meant) {
+std::string complain(
+    const std::string& wanted,
+    const std::filesystem::path& root,
+    const std::vector<const stored_item*>& meant) {
     if (meant.empty()) {
-        return fmt::format("there is no snapshot {}", wanted);
+        return fmt::format("there is no snapshot {} in {}", wanted, root.string());
     }
     auto text = fmt::format("{} is the beginning of {} ids: ", wanted, meant.size());
     for (std::size_t i = 0; i < meant.size() && i < told_candidates; ++i) {
@@ -37,6 +40,8 @@ std::string complain(const std::string& wanted, const std::vector<const stored_i
     }
     return meant.size() > told_candidates ? text + ", ..." : text;
 }
+
+} // namespace
 
 bool is_of_model(const stored_item& item, const std::string& model) {
     if (model.empty() || item.directory == model || store::name_in(item.directory) == model) {
@@ -47,9 +52,10 @@ bool is_of_model(const stored_item& item, const std::string& model) {
             item.manifest->model_name == fmt::format("{}{}", model, model_extension));
 }
 
-} // namespace
-
-selection select_by_ids(const store::inventory& stored, const std::vector<std::string>& wanted) {
+selection select_by_ids(
+    const store::inventory& stored,
+    const std::filesystem::path& root,
+    const std::vector<std::string>& wanted) {
     std::set<const stored_item*> chosen;
     for (const auto& each : wanted) {
         std::vector<const stored_item*> meant;
@@ -59,7 +65,7 @@ selection select_by_ids(const store::inventory& stored, const std::vector<std::s
             }
         }
         if (meant.size() != 1) {
-            return {{}, complain(each, meant)};
+            return {{}, complain(each, root, meant)};
         }
         chosen.insert(meant.front());
     }

@@ -23,9 +23,14 @@ status_reading read_status_arguments(const std::vector<std::string>& arguments) 
     app.add_option(
            "--model-dir", request.model_directory,
            "Show what is on disk instead, without a daemon: a model's folder, or its name in the "
-           "store")
+           "store, as store ls lists it")
         ->type_name("DIR")
         ->excludes(url);
+    std::string store; // it was read before, wherever it stands
+    app.add_option(
+           "--hibernate-dir", store,
+           "The store in which that name is; else the one that the daemon would use")
+        ->type_name("DIR");
     app.add_option(
            "--api-key", request.api_key,
            "The key that llama-server asks for; better in the variable LLAMA_API_KEY, where other "

@@ -9,14 +9,14 @@
 #include "llama_hibernate/base/error.hpp"
 #include "llama_hibernate/base/utf8.hpp"
 #include "llama_hibernate/base/version.hpp"
+#include "llama_hibernate/commands/model_folder.hpp"
 #include "llama_hibernate/commands/status_arguments.hpp"
 #include "llama_hibernate/commands/status_fetch.hpp"
+#include "llama_hibernate/commands/store_place.hpp"
 #include "llama_hibernate/store/inventory.hpp"
 #include "llama_hibernate/store/stop_record.hpp"
 
 namespace hibernate::commands {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -87,29 +87,25 @@ private:
     }
 
     int look_at_disk() {
-        const bool is_path = request_.model_directory.find('/') != std::string::npos;
-        auto path = (is_path ? fs::absolute(request_.model_directory)
-                             : settings_.root / request_.model_directory)
-                        .lexically_normal();
-        if (!path.has_filename()) {
-            path = path.parent_path();
+        const auto place = read_model_place(request_.model_directory, settings_.root);
+        if (const auto refused = act_as_owner_of_store(place.root); !refused.empty()) {
+            return fail(refused, exit_status::failure);
         }
-        if (const auto listed = disk_.list(path); !listed) {
-            return fail(
-                fmt::format("{}: {}", path.string(), listed.error().message()),
-                exit_status::failure);
+        const auto folder = find_model_folder(disk_, place);
+        if (!folder.problem.empty()) {
+            return fail(folder.problem, exit_status::failure);
         }
         admin::overview what;
         what.now = store::wall_now();
         what.version = version;
-        what.state = "on disk";
+        what.state = state_on_disk;
         what.state_since = what.now;
         what.started = what.now;
-        what.model.directory = path.filename().string();
-        const auto stored = store::take_inventory(disk_, path.parent_path());
+        what.model.directory = folder.name;
+        const auto stored = store::take_inventory(disk_, place.root);
         what.store = admin::describe_store(
-            stored, path.parent_path(), what.model.directory, settings_.bound, what.now);
-        what.last_stop = store::read_stop_record(disk_, path);
+            stored, place.root, what.model.directory, settings_.bound, what.now);
+        what.last_stop = store::read_stop_record(disk_, place.root / folder.name);
         for (const auto& item : stored.items) {
             if (item.directory == what.model.directory && item.manifest) {
                 what.model.name = item.manifest->model_name;

@@ -77,35 +77,53 @@ private:
         if (is_one_of({"quarantined", "broken", "unreadable", "error"})) {
             return coloured(state, "31");
         }
-        return word == "empty" ? state : coloured(state, "33");
+        return word == "empty" || word == "too" ? state : coloured(state, "33");
     }
 
-    void line(const char* name, const std::string& what) {
+    void line(const char* name, const std::string& what, const char* code = nullptr) {
         if (!what.empty()) {
-            text_ += fmt::format("{:<8} {}\n", name, printable_text(what));
+            const auto printable = printable_text(what);
+            text_ += fmt::format(
+                "{:<9} {}\n", name, code == nullptr ? printable : coloured(printable, code));
         }
     }
 
     void write_head() {
-        const auto state = printable_text(text(status_, "state"));
-        text_ += fmt::format(
-            "llama-hibernate {}: {}, for {}\n", printable_text(text(status_, "version")),
-            coloured_state(state),
-            format_age({}, store::wall_time(time(field(status_, "since"), "seconds"))));
-        const auto child = field(status_, "child");
-        if (child.is_object()) {
-            line(
-                "server", fmt::format(
-                              "{}, process {}, on {}",
-                              text(child, "build").empty() ? "llama-server" : text(child, "build"),
-                              count(child, "pid"), text(child, "address")));
-        }
+        write_state();
+        line("not saved", text(status_, "not_saved"), "33");
+        write_child();
         const auto model = field(status_, "model");
         line("model", text(model, "path").empty() ? text(model, "name") : text(model, "path"));
         write_store();
         write_reuse();
         write_restore();
         write_last_stop();
+    }
+
+    void write_state() {
+        const auto state = printable_text(text(status_, "state"));
+        text_ += fmt::format("llama-hibernate {}: ", printable_text(text(status_, "version")));
+        if (state == state_on_disk) {
+            text_ += "no daemon was asked; this is what is on disk\n";
+            return;
+        }
+        text_ += fmt::format(
+            "{}, for {}\n", coloured_state(state),
+            format_age({}, store::wall_time(time(field(status_, "since"), "seconds"))));
+    }
+
+    void write_child() {
+        const auto child = field(status_, "child");
+        if (!child.is_object()) {
+            return;
+        }
+        const auto build = text(child, "build");
+        const auto endpoint = text(child, "endpoint");
+        line(
+            "server",
+            fmt::format(
+                "{}, process {}, on {}", build.empty() ? "llama-server" : build,
+                count(child, "pid"), endpoint.empty() ? text(child, "address") : endpoint));
     }
 
     void write_store() {
@@ -128,8 +146,8 @@ private:
             return;
         }
         auto what = fmt::format(
-            "{} of {} restored tokens", count(reuse, "restored_tokens_reused"),
-            count(reuse, "restored_tokens"));
+            "{} of {} tokens that were restored since llama-hibernate started",
+            count(reuse, "restored_tokens_reused"), count(reuse, "restored_tokens"));
         if (const auto saved = time(reuse, "seconds_saved"); saved.count() != 0) {
             what += fmt::format(", which saved {}", format_duration(saved));
         }
@@ -143,7 +161,8 @@ private:
         }
         line(
             "restored", fmt::format(
-                            "{} of {}, {} tokens in {}", count(restore, "restored"),
+                            "{} of {}, {} tokens in {}, at the last start of llama-server",
+                            count(restore, "restored"),
                             format_count(count(restore, "planned"), "snapshot", "snapshots"),
                             count(restore, "tokens"), format_duration(time(restore, "seconds"))));
         line("", text(restore, "skipped_because"));
@@ -163,7 +182,7 @@ private:
             what += fmt::format(
                 "; NOT saved: {}", format_count(count(stop, "not_saved"), "slot", "slots"));
         }
-        line("stopped", what);
+        line("last stop", what);
     }
 
     void write_slots() {

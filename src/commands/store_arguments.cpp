@@ -26,15 +26,24 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
     store_request request;
     std::string max_disk;
     CLI::App app(
-        "Looks after the saved conversations. Safe beside running daemons. Which store: "
-        "--hibernate-dir, or what the daemon would use.",
+        "Looks after the saved conversations. Safe beside running daemons. Root acts as the owner "
+        "of the store.",
         "llama-hibernate store");
+    // It was read before, wherever it stands; here it is for the help alone.
+    std::string store;
+    const auto name_store = [&store](CLI::App& of) {
+        of.add_option(
+              "--hibernate-dir", store, "Which store; else the one that the daemon would use")
+            ->type_name("DIR");
+    };
+    name_store(app);
     app.require_subcommand(1);
     app.set_help_all_flag("--help-all", "The help of all commands");
     std::map<CLI::App*, verb> verbs;
     const auto add = [&](verb what, const char* name, const char* meaning) {
         auto* command = app.add_subcommand(name, meaning);
         verbs[command] = what;
+        name_store(*command);
         return command;
     };
     const auto add_ids = [&request](CLI::App* command) {
@@ -66,7 +75,9 @@ store_reading read_store_arguments(const std::vector<std::string>& arguments) {
     remove->add_flag("--all", request.all, "All that are not pinned");
     add_ids(add(verb::pin, "pin", "Keep snapshots from being evicted"))->required();
     add_ids(add(verb::unpin, "unpin", "Let them be evicted again"))->required();
-    add_ids(add(verb::release, "release", "Take snapshots out of quarantine"))->required();
+    add_ids(add(verb::release, "release",
+                "Take snapshots out of quarantine or retirement, to be tried again"))
+        ->required();
 
     const bool known = arguments.empty() || arguments[0].starts_with('-') ||
                        std::any_of(verbs.begin(), verbs.end(), [&](const auto& one) {

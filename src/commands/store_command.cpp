@@ -40,15 +40,32 @@ public:
         : request_(request), settings_(settings), disk_(disk), console_(console) {}
 
     int run() {
+        if (const auto refused = act_as_owner_of_store(settings_.root); !refused.empty()) {
+            return fail(refused);
+        }
         const auto readable = disk_.list(settings_.root);
-        if (!readable && readable.error() != boost::system::errc::no_such_file_or_directory) {
+        const bool is_there = readable || !says_gone(readable.error());
+        if (!is_there && settings_.root_is_named) {
+            return fail(fmt::format("there is no directory {}", settings_.root.string()));
+        }
+        if (is_there && !readable) {
             return fail(fmt::format("{}: {}", settings_.root.string(), readable.error().message()));
         }
         if (request_.what == verb::collect) { // which has to look under locks
             return collect();
         }
         stored_ = store::take_inventory(disk_, settings_.root);
-        auto selected = select_by_ids(stored_, request_.ids);
+        const auto hint = find_hint();
+        const auto status = perform();
+        if (!hint.empty()) {
+            tell(hint);
+        }
+        return status;
+    }
+
+private:
+    int perform() {
+        auto selected = select_by_ids(stored_, settings_.root, request_.ids);
         if (!selected.problem.empty()) {
             return fail(selected.problem);
         }
@@ -72,14 +89,28 @@ public:
         return exit_status::failure;
     }
 
-private:
+    static bool says_gone(const error_code& failed) {
+        return failed == boost::system::errc::no_such_file_or_directory;
+    }
+
+    std::string find_hint() const {
+        const auto service = disk_.list(settings_.service_root);
+        return hint_at_service(
+            {settings_.root, settings_.root_is_named, !select_all(stored_).empty(),
+             settings_.service_root, service || !says_gone(service.error())});
+    }
+
     template <typename... Args>
     void say(fmt::format_string<Args...> format, Args&&... args) {
         console_.out << printable_text(fmt::format(format, std::forward<Args>(args)...)) << '\n';
     }
 
+    void tell(const std::string& what) {
+        console_.complaints << "llama-hibernate: " << printable_text(what) << '\n';
+    }
+
     int fail(const std::string& complaint) {
-        console_.complaints << "llama-hibernate: " << printable_text(complaint) << '\n';
+        tell(complaint);
         return exit_status::failure;
     }
 
@@ -102,7 +133,7 @@ private:
     }
 
     static std::string explain(const error_code& failed) {
-        if (failed == boost::system::errc::no_such_file_or_directory) {
+        if (says_gone(failed)) {
             return "it is not there any more, or its manifest is unusable";
         }
         return failed.message();
@@ -142,7 +173,9 @@ private:
                 say("{} pinned, which stay; name them by their ids to remove them",
                     unpinned.pinned);
             } else if (items.empty() && !request_.model.empty()) {
-                return fail(fmt::format("there is no snapshot of a model {}", request_.model));
+                return fail(fmt::format(
+                    "there is no snapshot of a model {} in {}", request_.model,
+                    settings_.root.string()));
             } else if (items.empty()) {
                 say("there is nothing to remove in {}", settings_.root.string());
             }
@@ -174,10 +207,9 @@ private:
             request_.dry_run ? "would be freed" : "freed", format_bytes(done.left_bytes),
             request_.dry_run ? "would be left" : "left", settings_.root.string(),
             format_bytes(bound));
-        if (done.daemons != 0) {
-            say("left alone: {} that a daemon uses, or where nothing can be changed",
-                done.daemons == 1 ? std::string("a model's directory")
-                                  : fmt::format("{} models' directories", done.daemons));
+        for (const auto& directory : done.left_alone) {
+            say("left alone: {}, because a daemon uses it, or nothing can be changed there",
+                (settings_.root / directory).string());
         }
         int status = 0;
         for (const auto& problem : done.problems) {

@@ -19,7 +19,7 @@ collection collect_garbage(
     const auto plan = plan_collection(stored, question);
 
     collection done;
-    done.daemons = question.closed_directories.size();
+    done.left_alone = question.closed_directories;
     for (const auto& [index, reason, kind] : plan.victims) {
         const auto& item = stored.items[index];
         auto what = describe_item(root, item);

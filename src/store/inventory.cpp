@@ -58,6 +58,12 @@ private:
     unsigned left_ = max_foreign_entries;
 };
 
+bool holds_lock(const std::vector<file_entry>& entries) {
+    return std::any_of(entries.begin(), entries.end(), [](const file_entry& entry) {
+        return entry.regular && entry.name == lock_name;
+    });
+}
+
 /// The entries of one directory that bear the same id.
 struct id_files {
     const file_entry* state = nullptr;
@@ -97,11 +103,7 @@ private:
     /// False if it is not ours.
     bool take_directory(const std::string& name) {
         const auto entries = list_sorted(disk_, root_ / name);
-        const bool has_lock =
-            std::any_of(entries.begin(), entries.end(), [](const file_entry& entry) {
-                return entry.regular && entry.name == lock_name;
-            });
-        if (!entries.empty() && !has_lock) {
+        if (!entries.empty() && !holds_lock(entries)) {
             return false;
         }
         std::map<std::string, id_files> by_id;
@@ -205,6 +207,17 @@ private:
 };
 
 } // namespace
+
+std::vector<std::string> model_directories(disk& disk, const fs::path& root) {
+    std::vector<std::string> names;
+    for (const auto& entry : list_sorted(disk, root)) {
+        if (entry.directory && is_directory_name(entry.name) &&
+            holds_lock(list_sorted(disk, root / entry.name))) {
+            names.push_back(entry.name);
+        }
+    }
+    return names;
+}
 
 inventory take_inventory(disk& disk, const fs::path& root) {
     return inventory_taker(disk, root).take();

@@ -44,10 +44,11 @@ class Page(DaemonCase):
                 await browser.wait_for("document.body.innerText.includes('2 of 2')")
                 await browser.wait_for(
                     "[...document.querySelectorAll('#slots td')].some(c => c.innerText == 'saved')")
-                await browser.wait_for("/of [\\d,]+ restored tokens/.test(document.body.innerText)")
+                await browser.wait_for("/of [\\d,]+ tokens restored/.test(document.body.innerText)")
                 text = await browser.evaluate("document.body.innerText")
                 for part in ("ready", "model.gguf", "Disk", "Last stop", "saved slot"):
                     self.assertIn(part, text)
+                self.assertNotIn("Not saved", text)
                 for manifest in self.manifests():
                     self.assertIn(manifest["id"], text)
                 for scheme in ("light", "dark"):
@@ -60,6 +61,25 @@ class Page(DaemonCase):
                         if folder := self.shots():
                             await browser.screenshot(f"{folder}/{name}-{scheme}.png")
                 self.assertEqual(browser.complaints, [])
+
+        asyncio.run(look())
+
+    def test_it_says_that_nothing_is_saved(self):
+        self.root.write_text("a file")
+        daemon = self.ready("-np", 2)
+
+        async def look():
+            async with Browser() as browser:
+                await browser.look_like(390, 844, "light", phone=True)
+                await browser.open(self.url(daemon))
+                await browser.wait_for("!document.getElementById('all').hidden")
+                self.assertIn("Not saved: conversations are served, but neither saved nor restored: ",
+                              await browser.evaluate("document.body.innerText"))
+                wide = await browser.evaluate(
+                    "document.documentElement.scrollWidth <= window.innerWidth")
+                self.assertTrue(wide, "it scrolls sideways")
+                if folder := self.shots():
+                    await browser.screenshot(f"{folder}/not-saved.png")
 
         asyncio.run(look())
 

@@ -17,7 +17,7 @@ inline admin::overview some_overview() {
     what.state = "ready";
     what.state_since = at(1'000'000'000);
     what.started = at(999'999'990);
-    what.child = admin::child_view{42, "b1-test", "tcp"};
+    what.child = admin::child_view{42, "b1-test", "tcp", "127.0.0.1:43210"};
     what.model = {nasty_name, "/models/a.gguf", "a-00000000"};
     what.slots = {
         {0, 1507, admin::slot_condition::saved, "aaaaaaaaaaaaaaaa"},
@@ -40,6 +40,7 @@ inline admin::overview some_overview() {
     broken.bytes = 7;
     what.store = admin::store_view{"/cache", 5000,     std::uint64_t{16} << 30, 2048, 1 << 20,
                                    9,        what.now, {snapshot, broken}};
+    what.min_tokens = 256;
     what.reuse = {3014, 1507, 5000, 100, 12.5};
     what.restore = admin::restore_view{3, 2, 3014, 85ms, 1, nasty_name};
     what.last_stop = store::stop_record{at(999'999'000), 2, 3014, 8192, 120ms, 1, 4s, false};

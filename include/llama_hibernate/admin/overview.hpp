@@ -19,8 +19,9 @@ using store::wall_time;
 
 struct child_view {
     int pid = 0;
-    std::string build;   ///< empty until it was asked
-    std::string address; ///< the kind: "tcp" or "unix"
+    std::string build;    ///< empty until it was asked
+    std::string address;  ///< the kind: "tcp" or "unix"
+    std::string endpoint; ///< "127.0.0.1:43210", or the path of its socket
 
     friend bool operator==(const child_view&, const child_view&) = default;
 };
@@ -39,6 +40,7 @@ enum class slot_condition {
     restored, ///< what is in it came from its snapshot, and nothing ran since
     saved,    ///< what is in it is on disk
     unsaved,
+    too_short, ///< unsaved, and it stays so: fewer tokens than are worth a file
 };
 const char* to_string(slot_condition what);
 
@@ -110,12 +112,15 @@ struct overview {
     wall_time now{};
     std::string version;
     std::string state; ///< of the life cycle
+    /// Why conversations are served, but neither saved nor restored: a sentence; or empty.
+    std::string not_saved;
     wall_time state_since{};
     wall_time started{};
     std::optional<child_view> child; ///< none runs
     model_view model;
-    std::vector<slot_view> slots;    ///< as last seen; none until they were
-    std::optional<store_view> store; ///< nothing is kept, or it was not looked at yet
+    std::vector<slot_view> slots;            ///< as last seen; none until they were
+    std::optional<store_view> store;         ///< nothing is kept, or it was not looked at yet
+    std::optional<std::uint64_t> min_tokens; ///< what a slot must hold to be saved
     reuse_view reuse;
     std::optional<restore_view> restore;
     std::optional<store::stop_record> last_stop; ///< of the daemon before this one

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "llama_hibernate/app/child_facts.hpp"
 #include "llama_hibernate/app/disk_thread.hpp"
@@ -22,6 +23,7 @@ struct child_learner {
     const llama::server_args& args;
     const file_versions& versions; ///< from before the child loaded its files
     bool any_build = false;        ///< --hibernate-compat format
+    std::string problem = {};      ///< of learn(): the sentence that is in the log, or empty
 
     /// Nothing, and a log line that says why, if it cannot be learned; nothing without a word if
     /// abandoned() says so.

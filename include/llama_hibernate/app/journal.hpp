@@ -43,9 +43,9 @@ public:
     const std::optional<admin::restore_view>& restore() const noexcept { return restore_; }
     admin::reuse_view reuse() const;
 
-    /// What is known of the slots, as people should see it.
+    /// What is known of the slots, as people should see it. One with fewer tokens is not saved.
     std::vector<admin::slot_view>
-    describe_slots(const std::vector<keeper::slot_state>& slots) const;
+    describe_slots(const std::vector<keeper::slot_state>& slots, std::uint64_t min_tokens) const;
 
 private:
     void price();

@@ -168,6 +168,7 @@ private:
     std::unique_ptr<store::model_directory> directory_; ///< none: nothing is kept
     std::unique_ptr<store::room_keeper> room_;          ///< where directory_ is
     std::unique_ptr<store::write_account> account_;     ///< likewise
+    std::string not_saved_; ///< why nothing is kept, for people; empty: it is
     bool budget_told_ = false;
     bool unsupported_told_ = false;
     keeper::save_speed speed_;

@@ -40,7 +40,8 @@ struct setting {
 struct options {
     app::mode mode = app::mode::run;
 
-    std::filesystem::path root; ///< --hibernate-dir; empty: nothing names a place
+    std::filesystem::path root; ///< --hibernate-dir, absolute; empty: nothing names a place
+    bool root_is_named = false; ///< it was set, and is no default
     std::string name;           ///< --hibernate-name
     std::string server; ///< --hibernate-server, or SERVER; a name or a path, empty: look for it
     std::uint64_t max_disk = std::uint64_t{16} << 30; ///< bytes of everything under the root

@@ -51,6 +51,8 @@ public:
         return address_.endpoint();
     }
     std::string describe_address() const { return address_.describe(); }
+    /// "127.0.0.1:43210", or the path of its socket.
+    std::string describe_endpoint() const;
     std::string describe() const; ///< program, process and address
 
     /// For calls to the one that runs.

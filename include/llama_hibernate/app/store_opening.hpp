@@ -2,6 +2,7 @@
 // Finds and opens the model's folder in the store.
 
 #include <memory>
+#include <string>
 
 #include "llama_hibernate/app/disk_thread.hpp"
 #include "llama_hibernate/app/options.hpp"
@@ -19,6 +20,7 @@ struct opened_store {
     std::unique_ptr<store::model_directory> directory;
     std::unique_ptr<store::room_keeper> room;
     std::unique_ptr<store::write_account> account;
+    std::string not_saved; ///< that line; empty if all is there
 };
 
 /// Gives the user's arguments their advice first. Waits for another daemon that uses the folder, up

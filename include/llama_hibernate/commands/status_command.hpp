@@ -1,5 +1,6 @@
 #pragma once
-// `llama-hibernate status ...`: shows what a daemon does, or what is left of one on disk.
+// `llama-hibernate status ...`: shows what a daemon does, or what is left of one on disk; there
+// root acts as the store's owner.
 
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +22,7 @@ struct status_settings {
 };
 
 /// Returns the status to exit with: 0; 1 if what answers is no llama-hibernate, wants another key,
-/// or there is no such directory; 2 for a line that is not understood; 3 if nothing answers.
+/// or there is no such model's folder; 2 for a line that is not understood; 3 if nothing answers.
 int run_status_command(
     const std::vector<std::string>& arguments,
     const status_settings& settings,

@@ -1,7 +1,8 @@
 #pragma once
 // `llama-hibernate store ...`: looks after the saved conversations. Nothing here needs that a
 // daemon runs or that none does. What is read is read without locks; what is changed is changed as
-// snapshot_changes.hpp says, and gc keeps out of directories that a daemon uses.
+// snapshot_changes.hpp says, and gc keeps out of directories that a daemon uses. Root acts as the
+// store's owner.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,15 @@
 #include <vector>
 
 #include "llama_hibernate/base/disk.hpp"
+#include "llama_hibernate/commands/store_place.hpp"
 
 namespace hibernate::commands {
 
 struct store_settings {
     std::filesystem::path root;
+    bool root_is_named = false; ///< by an option, a variable or the configuration file
     std::uint64_t max_disk = 0; ///< bytes: the daemon's bound
+    std::filesystem::path service_root = service_store;
 };
 
 /// Where the answers go.

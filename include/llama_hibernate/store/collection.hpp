@@ -3,9 +3,9 @@
 // then what the bound demands, in the order of eviction. Where a daemon runs nothing is removed: it
 // keeps the bound itself, and knows what it uses.
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +22,9 @@ struct collection {
     std::vector<std::string> problems; ///< clauses on what could not be removed
     std::uint64_t freed_bytes = 0;
     std::uint64_t left_bytes = 0;
-    std::size_t daemons = 0; ///< directories that were left alone
-    bool enough = false;     ///< what is left is within the bound
+    /// Models' directories that a daemon uses, or where nothing can be changed.
+    std::set<std::string> left_alone;
+    bool enough = false; ///< what is left is within the bound
 };
 
 /// max_disk in bytes, of everything under the root.

@@ -53,6 +53,9 @@ struct inventory {
 /// somebody's files.
 inventory take_inventory(disk& disk, const std::filesystem::path& root);
 
+/// The names of the model directories in the root that hold a lock, in order.
+std::vector<std::string> model_directories(disk& disk, const std::filesystem::path& root);
+
 /// How many items of a kind there are, and their bytes.
 struct amount {
     std::size_t count = 0;

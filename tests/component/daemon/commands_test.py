@@ -7,10 +7,12 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import harness
@@ -35,9 +37,20 @@ class StoreCase(DaemonCase):
 
 class Listing(StoreCase):
     def test_an_empty_store(self):
+        self.root.mkdir()
         self.assertEqual(self.store("ls"), f"0 snapshots in {self.root}, 0 B of at most 16.0 GiB\n")
         self.assertEqual(self.listed(), [])
+
+    def test_one_that_was_named_and_is_not_there(self):
+        self.assertEqual(self.store("ls", status=1), "")
+        self.assertEqual(self.complaints, f"llama-hibernate: there is no directory {self.root}\n")
         self.assertFalse(self.root.exists(), "to look makes nothing")
+
+    def test_the_usual_one_need_not_be_there_yet(self):
+        done = subprocess.run([harness.program("HIBERNATE_BIN"), "store", "ls"],
+                              env=self.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"0 snapshots in {self.folder}/.cache/llama-hibernate", done.stdout)
 
     def test_the_table_and_json(self):
         self.seed(LONG, OTHER)
@@ -86,9 +99,9 @@ class Showing(StoreCase):
         self.assertRegex(text, r"tokens +\d+ \d+ \d+")
 
     def test_one_that_is_not_there_or_is_broken(self):
-        self.store("show", "0123", status=1)
-        self.assertIn("there is no snapshot 0123", self.complaints)
         self.seed(LONG)
+        self.store("show", "zzz", status=1)
+        self.assertIn(f"there is no snapshot zzz in {self.root}\n", self.complaints)
         (one,) = self.listed()
         self.path(one, ".json").write_text("{")
         self.assertIn("broken: its manifest is unusable", self.store("show", one["id"]))
@@ -196,6 +209,61 @@ class Changing(StoreCase):
         self.assertGreater(self.complete(daemon)["timings"]["cache_n"], 100)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root can work on the store of another user")
+class AsRoot(StoreCase):
+    """A store of a service's user, on which root works."""
+
+    NOBODY = 65534
+
+    def setUp(self):
+        super().setUp()
+        self.seed(LONG, OTHER)
+        self.folder.chmod(0o755)
+        for path in (self.root, *self.root.rglob("*")):
+            os.chown(path, self.NOBODY, self.NOBODY)
+
+    def assert_all_is_theirs(self):
+        for path in self.root.rglob("*"):
+            about = path.stat()
+            self.assertEqual((about.st_uid, about.st_gid), (self.NOBODY, self.NOBODY), path)
+            self.assertEqual(about.st_mode & 0o700, 0o700 if path.is_dir() else 0o600, path)
+
+    def test_what_is_written_stays_the_owners(self):
+        first, second = self.ids()
+        self.store("pin", first)
+        self.assertEqual([m["pinned"] for m in self.manifests() if m["id"] == first], [True])
+        self.assert_all_is_theirs()
+        self.store("unpin", first)
+        self.store("release", first)
+        self.store("verify")
+        self.store("gc")
+        self.store("rm", second)
+        self.assertEqual(self.ids(), [first])
+        self.assert_all_is_theirs()
+
+    def test_status_looks_as_the_owner(self):
+        (folder,) = self.root.glob("*/")
+        done = subprocess.run([harness.program("HIBERNATE_BIN"), "status", "--model-dir", folder],
+                              env=self.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(self.ids()[0], done.stdout)
+        self.assert_all_is_theirs()
+
+    def test_where_root_cannot_act_as_the_owner_nothing_is_touched(self):
+        setpriv = ["setpriv", "--bounding-set=-setuid,-setgid"]
+        if not shutil.which("setpriv") or subprocess.run([*setpriv, "true"], check=False).returncode:
+            self.skipTest("no setpriv")
+        before = self.manifests()
+        done = subprocess.run([*setpriv, harness.program("HIBERNATE_BIN"), "store", "pin",
+                               before[0]["id"], "--hibernate-dir", self.root],
+                              env=self.environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn(f"{self.root} belongs to another user, as whom root cannot act here",
+                      done.stderr)
+        self.assertEqual(self.manifests(), before)
+        self.assert_all_is_theirs()
+
+
 class Collecting(StoreCase):
     def test_what_is_of_no_use_goes(self):
         self.seed(LONG, OTHER)
@@ -225,7 +293,8 @@ class Collecting(StoreCase):
         self.seed(LONG)
         self.ready("-np", 2)
         text = self.store("gc", "--max-disk", 0, status=1)
-        self.assertIn("left alone: a model's directory that a daemon uses", text)
+        (folder,) = self.root.glob("*/")
+        self.assertIn(f"left alone: {folder}, because a daemon uses it", text)
         self.assertEqual(len(self.ids()), 1)
 
 

@@ -45,7 +45,10 @@ class States(StatusCase):
         told = harness.wait_until(
             lambda: (s := self.status(daemon))["store"] and s["child"] and s)
         self.assertEqual(told["state"], "loading")
+        endpoint = told["child"].pop("endpoint")
+        self.assertRegex(endpoint, r"^127\.0\.0\.1:\d+$")
         self.assertEqual(told["child"], {"pid": self.child(daemon), "build": None, "address": "tcp"})
+        self.assertIn(f", on {endpoint}\n", self.command(f"http://127.0.0.1:{daemon.port}"))
         self.assertEqual(told["slots"], [])
         self.assertEqual(told["store"]["bound"], 16 << 30)
 
@@ -131,6 +134,61 @@ class States(StatusCase):
         daemon = self.ready("--embedding")
         told = self.status(daemon)
         self.assertEqual((told["store"], told["snapshots"]), (None, []))
+        self.assertIn("nothing is saved or restored: with --embedding", told["not_saved"])
+
+    def assert_not_saved(self, daemon, *parts):
+        """It is told why in JSON, at the top of the table, and in the log."""
+        why = self.status(daemon)["not_saved"]
+        shown = self.command(f"http://127.0.0.1:{daemon.port}")
+        self.assertRegex(shown.splitlines()[0], ": ready, for ")
+        self.assertEqual(shown.splitlines()[1], f"not saved {why}")
+        for part in ("conversations are served, but neither saved nor restored: ", *parts):
+            self.assertIn(part, why)
+        self.says(daemon, why)
+
+    def test_a_store_that_cannot_be_used(self):
+        self.root.write_text("a file")
+        daemon = self.ready("-np", 2)
+        self.complete(daemon)
+        self.assert_not_saved(daemon, str(self.root), "Not a directory; make it writable, or give",
+                              "--hibernate-dir")
+
+    def test_a_second_daemon_of_the_same_model(self):
+        first = self.ready("-np", 2)
+        second = self.ready("-np", 2, ours=["--hibernate-restore-budget", "100ms"])
+        self.assert_not_saved(second, "another llama-hibernate of this model runs", str(self.root))
+        self.assertIsNone(self.status(first)["not_saved"])
+        self.assertNotIn("not saved", self.command(f"http://127.0.0.1:{first.port}"))
+
+    def test_a_router(self):
+        self.assert_not_saved(self.ready(model=False), "no model is named")
+
+    def test_a_conversation_that_is_too_short(self):
+        daemon = self.ready("-np", 2)
+        self.complete(daemon, "Hello.")
+        told = harness.wait_until(
+            lambda: (s := self.status(daemon))["slots"] and s["slots"][0]["tokens"] and
+            s["slots"][0]["state"] != "busy" and s, what="a slot that is idle")
+        self.assertEqual(told["slots"][0]["state"], "too short to save")
+        self.assertEqual(told["min_tokens"], 256)
+        shown = self.command(f"http://127.0.0.1:{daemon.port}")
+        self.assertRegex(shown, r"(?m)^ *0 +\d+ +- +too short to save$")
+
+    def test_restores_of_several_starts_of_llama_server_are_added_up(self):
+        self.seed(LONG, OTHER)
+        daemon = self.ready("-np", 2, ours=["--hibernate-on-exit", "restart"])
+        tokens = self.status(daemon)["restore"]["tokens"]
+        os.kill(self.child(daemon), signal.SIGKILL)
+        self.says(daemon, "started again in")
+        told = harness.wait_until(
+            lambda: (s := self.status(daemon))["reuse"]["restored_tokens"] > tokens and s,
+            what="a second restore")
+        self.assertEqual(told["reuse"]["restored_tokens"], 2 * tokens)
+        self.assertEqual(told["restore"]["tokens"], tokens)
+        shown = self.command(f"http://127.0.0.1:{daemon.port}")
+        self.assertIn(f"0 of {2 * tokens} tokens that were restored since llama-hibernate started\n",
+                      shown)
+        self.assertRegex(shown, rf"2 of 2 snapshots, {tokens} tokens in .*, at the last start of")
 
     def test_a_stop_that_was_cut_short_is_remembered(self):
         daemon = self.ready("-np", 1, FAKE_SAVE_MS=60000)
@@ -360,12 +418,25 @@ class Command(StatusCase):
         self.seed(LONG)
         folder, = self.root.glob("*-*")
         shown = self.command("--model-dir", folder)
-        self.assertIn("on disk", shown)
+        self.assertIn(": no daemon was asked; this is what is on disk\n", shown)
         self.assertIn(self.manifests()[0]["id"], shown)
-        self.assertIn("saved 1 conversation", shown)
-        by_name = self.command("--model-dir", folder.name, "--hibernate-dir", self.root, "--json")
-        self.assertEqual(json.loads(by_name)["last_stop"]["conversations"], 1)
-        self.command("--model-dir", self.folder / "none", status=1)
+        self.assertRegex(shown, "(?m)^last stop .*saved 1 conversation")
+        for name in (folder.name, "model", "model.gguf"):
+            with self.subTest(name):
+                by_name = self.command("--model-dir", name, "--hibernate-dir", self.root, "--json")
+                self.assertEqual(json.loads(by_name)["last_stop"]["conversations"], 1)
+
+    def test_what_is_no_models_folder(self):
+        self.seed(LONG)
+        folder, = self.root.glob("*-*")
+        for given, part in ((self.folder / "none", "there is no directory"),
+                            (self.folder, f"{self.folder} is no model's folder; --model-dir takes"),
+                            (self.root, f"give one of those in it: {folder.name}\n"),
+                            ("none", f"there is no model none in {self.root}; --model-dir takes")):
+            with self.subTest(given):
+                self.assertEqual("", self.command("--model-dir", given, "--hibernate-dir",
+                                                  self.root, status=1))
+                self.assertIn(part, self.complaints)
 
     def test_usage(self):
         self.command("--nonsense", status=2)

@@ -14,7 +14,14 @@ TEST_CASE("the status tells what a daemon does") {
     CHECK(status["version"] == "1.2.3");
     CHECK(status["state"] == "ready");
     CHECK(status["since"] == json({{"time", "2001-09-09T01:46:40Z"}, {"seconds", 90.0}}));
-    CHECK(status["child"] == json({{"pid", 42}, {"build", "b1-test"}, {"address", "tcp"}}));
+    CHECK(
+        status["child"] == json(
+                               {{"pid", 42},
+                                {"build", "b1-test"},
+                                {"address", "tcp"},
+                                {"endpoint", "127.0.0.1:43210"}}));
+    CHECK(status["not_saved"].is_null());
+    CHECK(status["min_tokens"] == 256);
     CHECK(status["model"]["path"] == "/models/a.gguf");
     REQUIRE(status["slots"].size() == 2);
     CHECK(
@@ -48,7 +55,7 @@ TEST_CASE("what is not known is null, and nothing is missing") {
         CAPTURE(name);
         CHECK(empty.contains(name));
     }
-    for (const char* name : {"child", "store", "restore", "last_stop"}) {
+    for (const char* name : {"child", "store", "restore", "last_stop", "not_saved", "min_tokens"}) {
         CAPTURE(name);
         CHECK(empty[name].is_null());
     }
@@ -61,6 +68,16 @@ TEST_CASE("names that are no UTF-8 still make JSON of one line") {
     CHECK(text.find('\n') == text.size() - 1); // an event's data must not break off
     CHECK(text.find('\xff') == std::string::npos);
     CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the status says why nothing is saved, and which slots never are") {
+    auto what = some_overview();
+    what.not_saved = "conversations are served, but neither saved nor restored: why";
+    what.slots[0].condition = admin::slot_condition::too_short;
+    CHECK(admin::is_news(some_overview(), what));
+    const auto status = json::parse(admin::status_as_json(what));
+    CHECK(status["not_saved"] == what.not_saved);
+    CHECK(status["slots"][0]["state"] == "too short to save");
 }
 
 TEST_CASE("time that goes by is no news") {

@@ -29,9 +29,24 @@ TEST_CASE("where there is nothing to keep it is said why, and nothing is kept") 
         const auto given = advise(arguments);
         CHECK_FALSE(given.keep);
         REQUIRE(given.lines.size() == 1);
-        CHECK(given.lines[0].find("nothing is saved or restored") != std::string::npos);
+        const auto& line = given.lines[0];
+        const bool says_so = line.find("nothing is saved or restored: ") != std::string::npos ||
+                             line.starts_with(app::nothing_is_kept);
+        CHECK(says_so);
     }
     CHECK_FALSE(advise({"-m", "a"}, {{"LLAMA_ARG_EMBEDDINGS", "1"}}).keep);
+}
+
+TEST_CASE("where the model's folder cannot be used it is said why, and what to do") {
+    CHECK(
+        app::advise_on_folder("/c/a-00000000", "Read-only file system", false) ==
+        "conversations are served, but neither saved nor restored: /c/a-00000000: Read-only file "
+        "system; make it writable, or give another place with --hibernate-dir");
+    const auto shared = app::advise_on_folder("/c/a-00000000", "Permission denied", true);
+    CHECK(shared.ends_with("or give another place with --slot-save-path"));
+    const auto second = app::advise_on_folder("/c/a-00000000", "", false);
+    CHECK(second.find("another llama-hibernate of this model runs") != std::string::npos);
+    CHECK(second.find("--hibernate-name") != std::string::npos);
 }
 
 TEST_CASE("what is kept without use is said") {

@@ -42,6 +42,12 @@ bool near(double value, double wanted) {
     return std::abs(value - wanted) < 1e-9;
 }
 
+std::vector<admin::slot_view>
+describe(const journal& notes, const std::vector<keeper::slot_state>& slots) {
+    constexpr std::uint64_t min_tokens = 256;
+    return notes.describe_slots(slots, min_tokens);
+}
+
 keeper::slot_turns one_turn(std::uint64_t reused, std::uint64_t computed) {
     return {{{{reused, computed, {}}, false}}, true};
 }
@@ -55,38 +61,45 @@ TEST_CASE("a slot shows what was restored into it until something else happens t
     CHECK(notes.restore()->planned == 3);
     CHECK(notes.restore()->skipped == 2);
 
-    const auto untouched = notes.describe_slots({slot(0, 0, -1, false), slot(1, 0, -1, false)});
+    const auto untouched = describe(notes, {slot(0, 0, -1, false), slot(1, 0, -1, false)});
     CHECK(untouched[0] == admin::slot_view{0, 1000, slot_condition::restored, "in_slot"});
     CHECK(untouched[1] == admin::slot_view{1, 0, slot_condition::empty, ""});
 
     SECTION("a request ran in it") {
-        const auto views = notes.describe_slots({slot(0, 1100, 7, true)});
+        const auto views = describe(notes, {slot(0, 1100, 7, true)});
         CHECK(views[0] == admin::slot_view{0, 1100, slot_condition::unsaved, "in_slot"});
         notes.note_save("idle", saved(0), [](int) { return keeper::slot_turns(); });
-        const auto later = notes.describe_slots({slot(0, 1200, 7, false)});
+        const auto later = describe(notes, {slot(0, 1200, 7, false)});
         CHECK(later[0] == admin::slot_view{0, 1200, slot_condition::saved, "new"});
-        const auto emptied = notes.describe_slots({slot(0, 0, 7, false)});
+        const auto emptied = describe(notes, {slot(0, 0, 7, false)});
         CHECK(emptied[0].condition == slot_condition::empty);
         CHECK(emptied[0].snapshot.empty());
     }
     SECTION("another slot got a request, which empties it") {
         notes.note_request(std::nullopt, true);
-        CHECK(notes.describe_slots({slot(0, 0, -1, false)})[0].condition == slot_condition::empty);
+        CHECK(describe(notes, {slot(0, 0, -1, false)})[0].condition == slot_condition::empty);
     }
     SECTION("another slot got a request, which does not") {
         notes.note_request(std::nullopt, false);
-        CHECK(
-            notes.describe_slots({slot(0, 0, -1, false)})[0].condition == slot_condition::restored);
+        CHECK(describe(notes, {slot(0, 0, -1, false)})[0].condition == slot_condition::restored);
     }
     SECTION("the child died") {
         notes.forget_child();
-        CHECK(notes.describe_slots({slot(0, 0, -1, false)})[0].condition == slot_condition::empty);
+        CHECK(describe(notes, {slot(0, 0, -1, false)})[0].condition == slot_condition::empty);
     }
     SECTION("a request runs") {
         auto busy = slot(0, 1000, 7, true);
         busy.processing = true;
-        CHECK(notes.describe_slots({busy})[0].condition == slot_condition::busy);
+        CHECK(describe(notes, {busy})[0].condition == slot_condition::busy);
     }
+}
+
+TEST_CASE("a slot with too few tokens to be saved is not waiting for that") {
+    const journal notes;
+    const auto views = describe(notes, {slot(0, 255, 7, true), slot(1, 256, 8, true)});
+    CHECK(views[0].condition == slot_condition::too_short);
+    CHECK(views[1].condition == slot_condition::unsaved);
+    CHECK(notes.describe_slots({slot(0, 1, 7, true)}, 0)[0].condition == slot_condition::unsaved);
 }
 
 TEST_CASE("what a restore was worth is what the first request found, at the measured price") {

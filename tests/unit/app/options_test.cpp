@@ -244,7 +244,7 @@ TEST_CASE("options: a forgotten value does not swallow llama-server's arguments"
     const std::string sentence = refusal({"--hibernate-dir", "-m", "a.gguf"});
     CHECK(contains(sentence, "--hibernate-dir needs a value"));
     CHECK(contains(sentence, "--hibernate-dir=-m"));
-    CHECK(read({"--hibernate-dir=-m", "a.gguf"}).root == "-m");
+    CHECK(read({"--hibernate-dir=-m", "a.gguf"}).root.filename() == "-m");
     // Only the first = divides.
     CHECK(read({"--hibernate-name=a=b", "-v"}).name == "a=b");
 }
@@ -420,9 +420,18 @@ TEST_CASE("options: every value is known with where it comes from") {
         CHECK(contains(refusal({"--hibernate-print-config", "--hibernate-drain", "x"}), "\"x\""));
         CHECK(read({"--hibernate-print-config"}).mode == mode::print_configuration);
     }
+    SECTION("the place of the conversations is told as it is, wherever one looks from") {
+        const auto relative = read({"--hibernate-dir", "./kv/../cache/", "-v"});
+        CHECK(relative.root == std::filesystem::current_path() / "cache");
+        CHECK(relative.settings.front().value == relative.root.string());
+        CHECK(relative.settings.front().source == "command line");
+        CHECK(relative.root_is_named);
+        CHECK(read({"-v"}, {{"LLAMA_HIBERNATE_DIR", "/x"}}).root_is_named);
+    }
     SECTION("the place of the conversations is told where nobody named it") {
         const auto plain = read({"-v"});
         CHECK(plain.settings.front().name == "dir");
+        CHECK_FALSE(plain.root_is_named);
         CHECK(plain.settings.front().value == "/home/ada/.cache/llama-hibernate");
         CHECK(plain.settings.front().source == "default");
     }
@@ -444,7 +453,7 @@ TEST_CASE("options: where the conversations are kept") {
         place{{{"HOME", "/h"}, {"LLAMA_HIBERNATE_DIR", "~other/kv"}}, "~other/kv"},
         place{{{"LLAMA_HIBERNATE_DIR", "relative"}}, "relative"});
     CAPTURE(test.root);
-    CHECK(read({"-v"}, test.environment).root == test.root);
+    CHECK(read({"-v"}, test.environment).root == std::filesystem::absolute(test.root));
 }
 
 TEST_CASE("options: with no place for the conversations there is none, which may do") {

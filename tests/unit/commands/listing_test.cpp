@@ -124,13 +124,14 @@ TEST_CASE("a snapshot is named by the beginning of its id, or its directory and 
     disk.put(store_path / "staging-1-1.kv", "half");
     const auto stored = take_inventory(disk, store_root);
     const auto select = [&](std::vector<std::string> wanted) {
-        return select_by_ids(stored, wanted);
+        return select_by_ids(stored, store_root, wanted);
     };
     REQUIRE(select({"b"}).items.size() == 1);
     CHECK(select({"b"}).items[0]->id == id_of('b'));
     CHECK(select({id_of('b'), "bbb"}).items.size() == 1); // once
     CHECK(select({"a"}).items.empty());
     CHECK(has(select({"a"}).problem, "the beginning of 2 ids"));
+    CHECK(select({"zzz"}).problem == "there is no snapshot zzz in /cache");
     REQUIRE(select({own_directory + "/a"}).items.size() == 1);
     CHECK(select({own_directory + "/a"}).items[0]->directory == own_directory);
     for (const char* none : {"", "c", "staging", "../a", "/"}) {

@@ -43,17 +43,48 @@ TEST_CASE("addresses are read as people write them") {
 TEST_CASE("the report tells what the status does") {
     const auto text = report();
     CHECK(has(text, "llama-hibernate 1.2.3: ready, for 90 s\n"));
-    CHECK(has(text, "server   b1-test, process 42, on tcp\n"));
-    CHECK(has(text, "model    /models/a.gguf\n"));
-    CHECK(has(text, "store    /cache: 4.88 KiB of at most 16.0 GiB, 1.00 MiB free on its disk\n"));
-    CHECK(has(text, "reused   1507 of 3014 restored tokens, which saved 12.5 s\n"));
-    CHECK(has(text, "restored 2 of 3 snapshots, 3014 tokens in 85 ms\n"));
+    CHECK(has(text, "server    b1-test, process 42, on 127.0.0.1:43210\n"));
+    CHECK(has(text, "model     /models/a.gguf\n"));
+    CHECK(has(text, "store     /cache: 4.88 KiB of at most 16.0 GiB, 1.00 MiB free on its disk\n"));
+    CHECK(
+        has(text, "reused    1507 of 3014 tokens that were restored since llama-hibernate started, "
+                  "which saved 12.5 s\n"));
+    CHECK(
+        has(text, "restored  2 of 3 snapshots, 3014 tokens in 85 ms, at the last start of "
+                  "llama-server\n"));
+    CHECK(has(text, "\nlast stop 2001-"));
     CHECK(has(text, "NOT saved: 1 slot\n"));
+    CHECK_FALSE(has(text, "\nnot saved "));
     CHECK(has(text, "   0    1507  aaaaaaaaaaaaaaaa  saved\n"));
     CHECK(has(text, "   1       -                 -  empty\n"));
     CHECK(has(text, "aaaaaaaaaaaaaaaa    1507  4.00 KiB  2001-09-09T01:47:30Z"));
     CHECK(has(text, "ready, pinned\n"));
     CHECK(has(text, "2001-09-09T01:47:30Z  saved slot 0\n"));
+}
+
+TEST_CASE("the report says first of all that nothing is saved") {
+    auto what = some_overview();
+    what.not_saved = "conversations are served, but neither saved nor restored: \x1b[31mwhy";
+    const auto text = report_status(admin::status_as_json(what), {});
+    CHECK(
+        has(text, ": ready, for 90 s\nnot saved conversations are served, but neither saved nor "
+                  "restored: "));
+    CHECK_FALSE(has(text, "\x1b"));
+}
+
+TEST_CASE("the report does not speak of a daemon that was not asked") {
+    admin::overview what;
+    what.version = "1.2.3";
+    what.state = state_on_disk;
+    const auto text = report_status(admin::status_as_json(what), {});
+    CHECK(has(text, "llama-hibernate 1.2.3: no daemon was asked; this is what is on disk\n"));
+    CHECK_FALSE(has(text, "for 0 s"));
+}
+
+TEST_CASE("an older daemon tells the kind of its address only") {
+    const auto text =
+        report_status(R"({"state":"ready","child":{"pid":42,"build":"b1","address":"unix"}})", {});
+    CHECK(has(text, "server    b1, process 42, on unix\n"));
 }
 
 TEST_CASE("colours are for terminals, and names bring none of their own") {

@@ -51,6 +51,16 @@ TEST_CASE("a line that is not understood is refused with what is wrong, and stat
     CHECK_FALSE(reading.text.empty());
 }
 
+TEST_CASE("the help of each command names the option for the store") {
+    CHECK(read_store_arguments({"--help"}).text.find("--hibernate-dir DIR") != std::string::npos);
+    for (const char* command : {"ls", "show", "verify", "gc", "rm", "pin", "unpin", "release"}) {
+        CAPTURE(command);
+        const auto text = read_store_arguments({command, "--help"}).text;
+        CHECK(text.find("--hibernate-dir DIR") != std::string::npos);
+    }
+    CHECK(read_store_arguments({"release", "--help"}).text.find("retirement") != std::string::npos);
+}
+
 TEST_CASE("help is asked for with status 0") {
     for (const auto& line :
          {std::vector<std::string>{"--help"}, std::vector<std::string>{"gc", "--help"}}) {
