@@ -58,8 +58,11 @@ class Adopt(RealCase):
                          ours=["--hibernate-adopt", self.slots, "--hibernate-log-level", "debug"])
 
     def said_of(self, swap, name):
-        (line,) = [line for line in swap.output.splitlines()
-                   if f"/{name} " in line and " debug: " not in line]
+        def lines():
+            return [line for line in swap.output.splitlines()
+                    if f"/{name} " in line and " debug: " not in line]
+        harness.wait_until(lines, 5, f"a line about {name}")
+        (line,) = lines()
         return line
 
     def check_goes_on(self, swap, name, plain):
@@ -81,7 +84,7 @@ class Adopt(RealCase):
         swap = self.adopting(model, *flags).start()
         for name in ("0.bin", "1.bin"):
             self.assertIn(" adopted ", self.said_of(swap, name))
-        self.assertIn("2 files adopted", swap.output)
+        harness.wait_until(lambda: "2 files adopted" in swap.output, 5, "the outcome")
         self.assertEqual(len(self.snapshots()), 2)
         self.check_goes_on(swap, "Ada", plain)
         self.check_goes_on(swap, "Bob", plain)

@@ -53,6 +53,7 @@ class AdoptCase(DaemonCase):
                 if f"/{name} " in line and " debug: " not in line]
 
     def line(self, daemon, name):
+        harness.wait_until(lambda: self.lines(daemon, name), 5, f"a line about {name}")
         (line,) = self.lines(daemon, name)
         return line
 
@@ -87,7 +88,7 @@ class Adopted(AdoptCase):
         daemon = self.adopting()
         for name in ("0.bin", "1.bin"):
             self.assertIn(" adopted ", self.line(daemon, name))
-        self.assertIn("2 files adopted", daemon.output)
+        self.says(daemon, "2 files adopted")
         self.assertEqual({m["reason"] for m in self.manifests()}, {"adopt"})
         self.assertEqual(len(self.manifests()), 2)
         self.assertGreater(self.reused(daemon, LONG), len(LONG))

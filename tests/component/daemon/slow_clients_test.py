@@ -71,7 +71,7 @@ class SlowClients(DaemonCase):
         self.addCleanup(process.kill)
         self.most_memory = 0
         while process.poll() is None:
-            answer = harness.get(daemon.port, "/health", timeout=3)
+            answer = harness.get(daemon.port, "/health", timeout=harness.patience(5))
             self.assertEqual(answer.status, 200)
             self.most_memory = max(self.most_memory, memory(daemon.pid))
             time.sleep(0.1)
