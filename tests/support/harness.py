@@ -76,6 +76,15 @@ def main(*variables):
     unittest.main(verbosity=2)
 
 
+def read_manifests(root):
+    """Those of a store, with their files' paths. A daemon may remove one while they are read."""
+    found = []
+    for path in sorted(pathlib.Path(root).glob("*/*.json")):
+        with contextlib.suppress(FileNotFoundError):
+            found.append((path, json.loads(path.read_text())))
+    return found
+
+
 def patience(seconds):
     """A deadline for something that must happen: generous, since machines may be busy."""
     return seconds * float(os.environ.get("TEST_PATIENCE", "3"))

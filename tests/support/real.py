@@ -1,6 +1,5 @@
 """Real conversations with a real llama-server, and llama-hibernate in front of it."""
 
-import json
 import os
 import pathlib
 
@@ -98,4 +97,4 @@ class RealCase(harness.Case):
         return sorted(pathlib.Path(self.root).glob("*/*.kv"))
 
     def manifests(self):
-        return [json.loads(path.read_text()) for path in sorted(pathlib.Path(self.root).glob("*/*.json"))]
+        return [manifest for _, manifest in harness.read_manifests(self.root)]
