@@ -23,7 +23,7 @@ std::string_view content_of(std::string_view page, const std::string& element) {
 std::string hash_source_of(std::string_view text) {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
     SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    std::array<unsigned char, 2 * SHA256_DIGEST_LENGTH> base64{};
+    std::array<unsigned char, std::size_t{2} * SHA256_DIGEST_LENGTH> base64{};
     const int length = EVP_EncodeBlock(base64.data(), digest.data(), SHA256_DIGEST_LENGTH);
     return fmt::format(
         "'sha256-{}'",

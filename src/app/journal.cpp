@@ -56,7 +56,7 @@ void journal::note_request(
 }
 
 void journal::note_save(
-    const std::string& reason, const save_report& report, turns_of_slot turns_of) {
+    const std::string& reason, const save_report& report, const turns_of_slot& turns_of) {
     tallies_.saves[{reason, "saved"}] += report.saved.size();
     tallies_.saves[{reason, "failed"}] += report.not_saved;
     for (const auto& one : report.saved) {

@@ -233,7 +233,7 @@ std::uint64_t keeping::preload_bytes() const {
     return std::min(args_.ram_cache.value_or(memory), memory);
 }
 
-void keeping::begin_serving(std::shared_ptr<llama::client> client) {
+void keeping::begin_serving(const std::shared_ptr<llama::client>& client) {
     tidy();
     if (!directory_ || !facts_) {
         return;

@@ -31,7 +31,8 @@ public:
 
     /// turns_of: what ran in a slot until it was saved.
     using turns_of_slot = std::function<keeper::slot_turns(int slot)>;
-    void note_save(const std::string& reason, const save_report& report, turns_of_slot turns_of);
+    void
+    note_save(const std::string& reason, const save_report& report, const turns_of_slot& turns_of);
 
     void note_eviction(const std::string& reason) { ++tallies_.evictions[reason]; }
 

@@ -90,7 +90,7 @@ public:
 
     /// When requests are served: notes what was restored, does what the stop before had no time
     /// for, and saves slots from now on. Goes on in the background.
-    void begin_serving(std::shared_ptr<llama::client> client);
+    void begin_serving(const std::shared_ptr<llama::client>& client);
 
     /// Around each request that a slot may work on: see live_saving.
     awaitable<void> before_request(std::string_view body_start);
