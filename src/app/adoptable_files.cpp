@@ -14,16 +14,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// One in quarantine keeps nothing: if it was this file's, a power cut came before it was synced.
 std::string find_kept(
     disk& files,
     store::model_directory& directory,
     const store::signature& now,
     const llama::state_file_head& head) {
-    std::vector<store::manifest> kept = directory.quarantined();
-    for (auto& one : directory.snapshots()) {
-        kept.push_back(std::move(one.manifest));
-    }
-    for (const auto& one : kept) {
+    for (const auto& snapshot : directory.snapshots()) {
+        const auto& one = snapshot.manifest;
         if (one.tokens < head.tokens.size() || !store::compatible(store::signature_of(one), now)) {
             continue;
         }

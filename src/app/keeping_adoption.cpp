@@ -60,6 +60,9 @@ awaitable<std::optional<std::string>> keeping::save_adopted(
     if (!report.saved.empty()) {
         id = report.saved.front().id;
         kept->insert(*id);
+        // That the file was adopted is noted behind this, on the same thread: a power cut must not
+        // leave the note without the snapshot.
+        disk_thread_.start([this, saved = *id] { make_durable(saved); }, [] {});
     }
     const auto note = [this, bytes = report.bytes] { account_->note(bytes, store::wall_now()); };
     disk_thread_.start(note, [] {});

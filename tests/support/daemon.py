@@ -1,5 +1,7 @@
 """A llama-hibernate with the scripted llama-server behind it, for black-box tests."""
 
+import contextlib
+import os
 import pathlib
 import signal
 
@@ -120,6 +122,14 @@ class DaemonCase(harness.Case):
     def says(self, daemon, text):
         """Waits for a text in its output, which is read as it comes."""
         harness.wait_until(lambda: text in daemon.output, 5, f"{text!r} in the output")
+
+    def status_of(self, daemon):
+        """How it ended. A child that did not die with it is ended by hand."""
+        daemon.process.wait(harness.patience(10))
+        for pid in self._left_behind() if harness.PORTABLE else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return daemon.wait(10)[0]
 
     def seed(self, *texts):
         """Leaves a snapshot of each text in the store, and an empty log; two slots at most."""

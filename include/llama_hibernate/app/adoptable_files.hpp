@@ -32,8 +32,8 @@ std::string version_of(disk& files, const std::filesystem::path& file);
 struct adoptable_head {
     std::optional<llama::state_file_head> head;
     std::string problem; ///< if there is none
-    /// The snapshot for this signature, in quarantine or not, that has the file's tokens already,
-    /// and perhaps more; empty if there is none.
+    /// The snapshot for this signature that has the file's tokens already, and perhaps more; empty
+    /// if there is none.
     std::string kept_in;
 };
 adoptable_head look_at(

@@ -366,13 +366,15 @@ class Trouble(AdoptCase):
         for number, what in enumerate(planned, 1):
             with self.subTest(step=number, what=what):
                 daemon = begin(f"step-{number}", FAULT_KILL_AT=number)
-                self.assertEqual(daemon.wait(10)[0], -signal.SIGKILL, daemon.output)
+                self.assertEqual(self.status_of(daemon), -signal.SIGKILL, daemon.output)
                 self.check_files()
                 daemon = self.adopting()
                 self.check_nothing_left()
-                self.assertEqual(len(self.manifests()), 1, daemon.output)
+                # Where nobody tells one boot from the next, one that was not synced is not trusted.
+                kept = [m for m in self.manifests() if not (harness.PORTABLE and m["quarantine"])]
+                self.assertEqual(len(kept), 1, daemon.output)
+                self.assertEqual(kept[0]["quarantine"], "")
                 self.assertGreater(self.reused(daemon, LONG), len(LONG), daemon.output)
-                self.assertNotIn("quarantine", daemon.output)
                 daemon.end()
 
 

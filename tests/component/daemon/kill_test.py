@@ -65,14 +65,6 @@ class Kill(DaemonCase):
                 10, "the restore is noted")
             daemon.send(signal.SIGTERM)
 
-    def status_of(self, daemon):
-        """How it ended. A child that did not die with it is ended by hand."""
-        daemon.process.wait(harness.patience(10))
-        for pid in self._left_behind() if harness.PORTABLE else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return daemon.wait(10)[0]
-
     def check_what_is_left(self):
         """Starts again as if nothing had been, and returns how many tokens were there."""
         daemon = self.ready("-np", 2)
