@@ -4,8 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "llama_hibernate/keeper/adoption.hpp"
 
 namespace hibernate::app {
@@ -25,8 +23,8 @@ std::string find_kept(
         if (one.tokens < head.tokens.size() || !store::compatible(store::signature_of(one), now)) {
             continue;
         }
-        const auto file = directory.path() / fmt::format("{}.kv", one.id);
-        const auto reading = llama::read_state_file_head(files, file);
+        const auto reading =
+            llama::read_state_file_head(files, directory.path() / snapshot.file_name);
         if (reading.head && llama::continues(*reading.head, head)) {
             return one.id;
         }

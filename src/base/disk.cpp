@@ -76,6 +76,24 @@ descriptor open_file(const fs::path& file, int flags) {
     return descriptor(::open(file.c_str(), flags | always, private_file));
 }
 
+struct regular_file {
+    descriptor file;
+    std::uint64_t bytes = 0;
+};
+
+/// To be read; whatever else has that name is refused.
+io_result<regular_file> open_regular(const fs::path& file) {
+    auto opened = open_file(file, O_RDONLY);
+    struct stat about {};
+    if (!opened || fstat(opened.get(), &about) != 0) {
+        return last_error();
+    }
+    if (!S_ISREG(about.st_mode)) {
+        return make_error(boost::system::errc::invalid_argument);
+    }
+    return regular_file{std::move(opened), static_cast<std::uint64_t>(about.st_size)};
+}
+
 descriptor open_directory(const fs::path& directory) {
     return descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
@@ -243,26 +261,18 @@ public:
 
     io_result<std::string>
     read(const fs::path& file, std::uint64_t offset, std::size_t max_bytes) override {
-        const auto source = open_file(file, O_RDONLY);
+        const auto source = open_regular(file);
         if (!source) {
-            return last_error();
+            return source.error();
         }
         // The caller's limit may be far beyond the file: never allocate for what is not there.
-        struct stat about {};
-        if (fstat(source.get(), &about) != 0) {
-            return last_error();
-        }
-        if (!S_ISREG(about.st_mode)) {
-            return make_error(boost::system::errc::invalid_argument);
-        }
-        const auto length = static_cast<std::uint64_t>(about.st_size);
-        const auto available = offset < length ? length - offset : 0;
+        const auto available = offset < source->bytes ? source->bytes - offset : 0;
         std::string content(
             static_cast<std::size_t>(std::min<std::uint64_t>(max_bytes, available)), '\0');
         std::size_t have = 0;
         while (have < content.size()) {
             const auto count = read_some(
-                source.get(), content.data() + have, content.size() - have,
+                source->file.get(), content.data() + have, content.size() - have,
                 static_cast<off_t>(offset + have));
             if (!count) {
                 return count.error();
@@ -305,16 +315,9 @@ public:
         const fs::path& to,
         std::string_view start,
         const read_watch& watch) override {
-        const auto source = open_file(from, O_RDONLY);
+        const auto source = open_regular(from);
         if (!source) {
-            return last_error();
-        }
-        struct stat about {};
-        if (fstat(source.get(), &about) != 0) {
-            return last_error();
-        }
-        if (!S_ISREG(about.st_mode)) {
-            return make_error(boost::system::errc::invalid_argument);
+            return source.error();
         }
         auto target = open_file(to, O_WRONLY | O_CREAT | O_EXCL);
         if (!target) {
@@ -322,7 +325,7 @@ public:
         }
         auto ec = write_all(target.get(), start);
         if (!ec) {
-            ec = append_rest(source.get(), static_cast<off_t>(offset), target.get(), watch);
+            ec = append_rest(source->file.get(), static_cast<off_t>(offset), target.get(), watch);
         }
         if (const auto closed = target.close_checked(); !ec) {
             ec = closed;
